@@ -5,19 +5,32 @@
 #include <errno.h>
 #include <string.h>
 
-#define PATTERNS_MAX 8		/* of a preset */
+#define PATTERNS_MAX 13		/* of a preset */
 #define BUFFER_MOST  (1u << 30) /* of each CPU: the kernel allocates it at once */
+
+#define SCHED_EVENTS                                                          \
+	"sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", \
+		"sched:sched_migrate_task"
 
 static const struct preset {
 	const char *name;
+	bool all_switches;
 	const char *patterns[PATTERNS_MAX];
 } presets[] = {
-	{ "sched", { "sched:*" } },
-	{ "irq", { "irq:*", "irq_vectors:*" } },
-	{ "kvm", { "kvm:*" } },
-	{ "block", { "block:*" } },
+	/* Where the time of the VMMs' threads went, and to which threads. */
+	{ "sched", true, { SCHED_EVENTS } },
+	/* And what KVM did in it. */
+	{ "vcpu",
+	  true,
+	  { SCHED_EVENTS, "kvm:kvm_entry", "kvm:kvm_exit", "kvm:kvm_vcpu_wakeup",
+	    "kvm:kvm_userspace_exit", "kvm:kvm_apic_accept_irq", "kvm:kvm_apicv_accept_irq",
+	    "kvm:kvm_inj_virq", "kvm:kvm_set_irq", "kvm:kvm_msi_set_irq" } },
+	{ "irq", false, { "irq:*", "irq_vectors:*" } },
+	{ "kvm", false, { "kvm:*" } },
+	{ "block", false, { "block:*" } },
 	/* What decides when each vCPU runs. */
 	{ "all-vcpus",
+	  false,
 	  { "sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup",
 	    "sched:sched_wakeup_new", "sched:sched_migrate_task", "kvm:kvm_entry",
 	    "kvm:kvm_exit" } },
@@ -89,6 +102,7 @@ int xvt_host_events_add(struct xvt_session *s, const struct xvt_host_event_optio
 
 		for (k = 0; k < o->presets.n; k++)
 			given |= preset_of(o->presets.v[k]) == &presets[i];
+		options.all_switches |= given && presets[i].all_switches;
 		for (k = 0; given && k < PATTERNS_MAX && presets[i].patterns[k]; k++)
 			wanted[options.nr_wanted++] = presets[i].patterns[k];
 	}

@@ -6,7 +6,7 @@
 #include "cli/opt.h"
 #include "session/session.h"
 
-#define XVT_HOST_PRESETS      "sched|irq|kvm|block|all-vcpus"
+#define XVT_HOST_PRESETS      "sched|vcpu|irq|kvm|block|all-vcpus"
 #define XVT_HOST_BUFFER_USUAL (1u << 20)
 
 struct xvt_host_event_options {

@@ -281,10 +281,12 @@ static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i
 	xvt_ftrace_page_init(&page, h->page, len);
 	missed = page.missed;
 	while (xvt_ftrace_page_next(&page, &e)) {
-		c->clock = e.clock ? e.clock : 1;
+		c->clock = xvt_u64_larger(e.clock, 1);
 		if (missed)
 			put_lost(h, i);
 		missed = false;
+		if (h->source.keep && !h->source.keep(h->source.arg, e.data, e.len))
+			continue;
 		note_thread(h, &e);
 		xvt_session_symbols_event(s, e.data, e.len);
 		put(c, XVT_ID_FTRACE, e.data, e.len);

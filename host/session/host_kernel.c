@@ -53,8 +53,9 @@ struct xvt_session_kernel {
 	struct xvt_tracing *tracing;
 	uint32_t *cpus;
 	bool all_threads;
-	bool any_thread;    /* the instance has the number of a thread */
-	struct task *tasks; /* by tid */
+	bool any_thread;		/* a thread of a VMM was found */
+	struct xvt_host_choice *choice; /* NULL: the kernel chooses the threads */
+	struct task *tasks;		/* by tid */
 	size_t nr_tasks, task_room;
 	struct process *processes;
 	size_t nr_processes, process_room;
@@ -100,9 +101,10 @@ static char *read_format(struct xvt_enums *enums, const char *system, const char
 }
 
 /* META_FORMAT of an event: system, event and the kernel's text. */
-static int put_format(struct xvt_session *s, struct xvt_enums *enums, const char *system,
+static int put_format(struct xvt_session_kernel *k, struct xvt_enums *enums, const char *system,
 		      const char *event)
 {
+	struct xvt_session *s = k->session;
 	size_t size, head = strlen(system) + strlen(event) + 2;
 	char *text = read_format(enums, system, event, &size), *all;
 	const char *id = text ? strstr(text, "\nID:") : NULL;
@@ -120,6 +122,8 @@ static int put_format(struct xvt_session *s, struct xvt_enums *enums, const char
 		put_meta(s, XVT_META_FORMAT, (uint32_t)type, all, head + size);
 		if (prints_functions(text))
 			xvt_session_symbols_want(s, (uint16_t)type);
+		if (k->choice)
+			xvt_host_choice_format(k->choice, (uint16_t)type, system, event, text);
 	}
 	free(all);
 	free(text);
@@ -151,8 +155,7 @@ static void put_printk_formats(struct xvt_session *s)
 /* --- events --- */
 
 struct switching {
-	struct xvt_session *s;
-	struct xvt_tracing *tracing;
+	struct xvt_session_kernel *k;
 	bool put;		 /* put the formats into the trace; else switch the events on */
 	struct xvt_enums *enums; /* of the formats; NULL: none */
 };
@@ -161,8 +164,8 @@ static int switch_on(void *arg, const char *system, const char *event)
 {
 	struct switching *w = arg;
 
-	return w->put ? put_format(w->s, w->enums, system, event)
-		      : xvt_tracing_enable(w->tracing, system, event);
+	return w->put ? put_format(w->k, w->enums, system, event)
+		      : xvt_tracing_enable(w->k->tracing, system, event);
 }
 
 /* Do that for all events of the options. Returns 0 or -errno with `why`. */
@@ -185,6 +188,29 @@ static int each_event(struct switching *w, const struct xvt_host_options *o, cha
 		return n ? n : -ENOENT;
 	}
 	return 0;
+}
+
+static int no_event(void *arg, const char *system, const char *event)
+{
+	(void)arg, (void)system, (void)event;
+	return 0;
+}
+
+/* The events of a preset that this kernel does not have, in one note. A pattern may have none. */
+static void report_missing(struct xvt_session *s, const struct xvt_host_options *o)
+{
+	char text[256] = "";
+	size_t i, len = 0;
+
+	for (i = 0; i < o->nr_wanted && len < sizeof(text); i++) {
+		if (strchr(o->wanted[i], '*') || xvt_tracing_match(o->wanted[i], no_event, NULL))
+			continue;
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "",
+					o->wanted[i]);
+	}
+	if (len)
+		xvt_session_note(s, 1, xvt_session_host_vm(s), UINT32_MAX,
+				 "this kernel does not have %s; they are not recorded", text);
 }
 
 /* --- threads and names --- */
@@ -253,7 +279,12 @@ static void add_pid(struct xvt_session_kernel *k, int32_t tid)
 	char text[16];
 	const size_t len = (size_t)snprintf(text, sizeof(text), "%d\n", tid);
 
-	if (k->all_threads || xvt_grow(&k->pids, &k->pids_room, k->pids_len + len + 1, 1))
+	if (k->choice) {
+		xvt_host_choice_thread(k->choice, tid);
+		k->any_thread = true;
+	}
+	if (k->all_threads || k->choice ||
+	    xvt_grow(&k->pids, &k->pids_room, k->pids_len + len + 1, 1))
 		return;
 	memcpy(k->pids + k->pids_len, text, len + 1);
 	k->pids_len += len;
@@ -431,9 +462,13 @@ static void take_threads(struct xvt_session_kernel *k)
 			k->scan_gap = k->next_scan = 0;
 	}
 	k->nr_processes = kept;
+	if (k->choice)
+		xvt_host_choice_none(k->choice);
 	for (i = 0; i < k->nr_tasks; i++) {
 		if (k->tasks[i].of_vmm && k->tasks[i].second != k->second)
 			k->tasks[i].second = UINT32_MAX;
+		if (k->choice && k->tasks[i].second != UINT32_MAX)
+			xvt_host_choice_thread(k->choice, k->tasks[i].tid);
 	}
 }
 
@@ -536,7 +571,8 @@ void xvt_session_kernel_end(struct xvt_session *s)
 		xvt_session_note(
 			s, 1, xvt_session_host_vm(s), UINT32_MAX,
 			"no process of this host maps the region of a machine, so the host "
-			"has no events; --host-all records all threads");
+			"has no events%s; --host-all records all threads",
+			k->choice ? " but task switches" : "");
 }
 
 /* --- beginning and end --- */
@@ -560,15 +596,22 @@ static int record(void *arg, bool on)
 {
 	struct xvt_session_kernel *k = arg;
 
-	if (on && !k->all_threads && !k->any_thread)
+	if (on && !k->all_threads && !k->choice && !k->any_thread)
 		return -EAGAIN;
 	return xvt_tracing_write(k->tracing, "tracing_on", on ? "1" : "0", false);
+}
+
+static bool keep(void *arg, const uint8_t *data, uint32_t len)
+{
+	const struct xvt_session_kernel *k = arg;
+
+	return xvt_host_choice_keeps(k->choice, data, len);
 }
 
 static int set_up(struct xvt_session_kernel *k, const struct xvt_host_options *o, char *why,
 		  size_t size)
 {
-	struct switching w = { .s = k->session, .tracing = k->tracing };
+	struct switching w = { .k = k };
 	int err = xvt_tracing_write(k->tracing, "tracing_on", "0", false);
 
 	/* The threads that a thread makes are traced as well, and its number is free at its end. */
@@ -583,13 +626,14 @@ static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o
 		  size_t size)
 {
 	struct xvt_session *s = k->session;
-	struct switching w = { .s = s, .tracing = k->tracing, .put = true };
+	struct switching w = { .k = k, .put = true };
 	struct xvt_host_source source = {
 		.nr_cpus = xvt_tracing_cpus(k->tracing),
 		.page_size = (size_t)sysconf(_SC_PAGESIZE),
 		.page = page,
 		.lost = lost,
 		.record = record,
+		.keep = k->choice ? keep : NULL,
 		.arg = k,
 	};
 	size_t i;
@@ -610,6 +654,7 @@ static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o
 	w.enums = xvt_enums_new(NULL);
 	each_event(&w, o, why, size);
 	xvt_enums_free(w.enums);
+	report_missing(s, o);
 	return 0;
 }
 
@@ -630,6 +675,11 @@ int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o
 		return err;
 	k->session = s;
 	k->all_threads = o->all_threads;
+	k->choice = o->all_switches && !o->all_threads ? xvt_host_choice_new() : NULL;
+	if (o->all_switches && !o->all_threads && !k->choice) {
+		free(k);
+		return err;
+	}
 	if (s->clock.clock_id == XVT_CLOCK_TSC) {
 		err = xvt_tracing_open(&k->tracing, &options);
 	} else {
@@ -664,6 +714,7 @@ void xvt_session_kernel_free(struct xvt_session *s)
 	free(k->tasks);
 	free(k->processes);
 	free(k->pids);
+	free(k->choice);
 	free(k);
 	s->kernel = NULL;
 }

@@ -880,6 +880,8 @@ struct xvt_host_source {
 	int (*lost)(void *arg, size_t cpu, uint64_t *lost);
 	/* Begin or stop to trace. Returns 0, -EAGAIN: there is nothing to trace yet, or -errno. */
 	int (*record)(void *arg, bool on);
+	/* Whether an event is to be recorded; NULL: each one. */
+	bool (*keep)(void *arg, const uint8_t *data, uint32_t len);
 	void *arg;
 };
 
@@ -897,6 +899,22 @@ void xvt_session_host_free(struct xvt_session *s);
 bool xvt_session_host_saw(const struct xvt_session *s, int32_t tid);
 /* The machine, or NULL. */
 struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
+
+/* --- host_choice.c --- */
+
+/* Of the events of all threads, those that are recorded. */
+struct xvt_host_choice;
+
+/* Returns a choice for free(), or NULL. */
+struct xvt_host_choice *xvt_host_choice_new(void);
+/* What an event of that type is, and the text of its format. */
+void xvt_host_choice_format(struct xvt_host_choice *c, uint16_t type, const char *system,
+			    const char *event, const char *text);
+/* The threads of VMMs: none, and one more. */
+void xvt_host_choice_none(struct xvt_host_choice *c);
+void xvt_host_choice_thread(struct xvt_host_choice *c, int32_t tid);
+/* Returns whether an event is recorded. */
+bool xvt_host_choice_keeps(struct xvt_host_choice *c, const uint8_t *data, uint32_t len);
 
 /* --- host_kernel.c --- */
 

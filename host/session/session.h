@@ -248,9 +248,10 @@ struct xvt_host_options {
 	 * no event for is an error. */
 	const char *const *events;
 	size_t nr_events;
-	const char *const *wanted; /* the same, without that error */
+	const char *const *wanted; /* the same, without that error: a note names what is missing */
 	size_t nr_wanted;
 	bool all_threads;    /* not only the threads of the machines' VMMs */
+	bool all_switches;   /* sched_switch of all threads */
 	uint32_t buffer_kib; /* of the kernel, for each CPU; 0: the usual */
 };
 

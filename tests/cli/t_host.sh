@@ -62,6 +62,12 @@ instances() {
 	find $tracing/instances -maxdepth 1 -name "xvtrace-host-$1-*"
 }
 
+# machine_recorded NAME: its events come. One that has none by the end is an error of the recording.
+machine_recorded() {
+	"$xvtrace" status --json --control "$work/control" 2>/dev/null |
+		jq -e --arg name "$1" '[.. | objects | select(.name? == $name) | .. | objects | .events? | numbers] | any(. > 0)' >/dev/null
+}
+
 # A machine: a program with a ring, which sleeps a thousand times a second.
 "$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
 emit=$!
@@ -107,6 +113,49 @@ if command -v protoc >/dev/null; then
 		$1 == "tid:" { tid = $2 } $1 == "tgid:" && $2 == of && tid != of { found = 1 } END { exit !found }' "$work/t.txt"
 else
 	echo "skip - processes of the host's threads: protoc is not installed"
+fi
+
+# --host sched: the switches of all threads; of the rest what concerns the machine's.
+"$xvtrace" record -q -o "$work/c.xvt" -r g="$work/g" --host sched --control "$work/control" 2>"$work/err" &
+recorder=$!
+pids+=($recorder)
+poll eval 'machine_recorded g && machine_recorded host'
+seq 1000000 | cat >/dev/null
+# on CPU: the machine's thread that writes events has run there
+writer=$(find /proc/$emit/task -mindepth 1 -maxdepth 1 | sort -V | tail -n 1)
+on() {
+	taskset -ap "$((1 << $1))" $emit >/dev/null
+	poll eval '[ "$(cut -d " " -f 39 "$writer/stat")" = '"$1"' ]'
+}
+check "the machine's thread moves" eval 'on 0 && on 1 && on 0 && on 1'
+kill -INT $recorder
+wait $recorder
+check "--host sched: exit 0, and nothing is missing" [ "$?$(cat "$work/err")" = 0 ]
+"$xvtrace" verify "$work/c.xvt" >"$work/verify"
+check "the trace is right" [ $? -eq 0 ]
+"$xvtrace" export --to jsonl "$work/c.xvt" "$work/c.jsonl"
+# kept WORDS: of the events of the host, in .[]; own(PID) is whether a thread is the machine's
+kept() {
+	named --arg tids "$threads" '($tids | split("|") | map({ key: ., value: true }) | from_entries) as $own |
+		def own(p): $own[p | tostring] // false;
+		[.[] | select(.vm == "host" and .system == "sched")] | '"$1" "$work/c.jsonl"
+}
+check "switches of other threads are there" \
+	kept 'any(.[]; .event == "sched_switch" and (own(.fields.prev_pid) or own(.fields.next_pid) | not) and .fields.next_comm == "seq")'
+check "all other events concern the machine's threads" \
+	kept 'map(select(.event != "sched_switch")) | length > 0 and all(own(.pid) or own(.fields.pid))'
+check "also where another thread wakes or moves them" \
+	kept 'def by($e): any(.[]; .event == $e and own(.fields.pid) and (own(.pid) | not)); by("sched_waking") and by("sched_migrate_task")'
+check "and no others than switches, wake-ups and moves" \
+	kept 'map(.event) | unique - ["sched_switch", "sched_waking", "sched_wakeup_new", "sched_migrate_task"] == []'
+if unshare -m true 2>/dev/null; then
+	# A kernel without KVM: it has no such folder.
+	unshare -m sh -c "mount -t tmpfs t $tracing/events/kvm && exec \"\$@\"" - \
+		"$xvtrace" record -o "$work/v.xvt" -r g="$work/g" --host vcpu --duration 1 2>"$work/err"
+	check "--host vcpu without KVM: one note says what is missing" \
+		[ "$(grep -c 'kvm:' "$work/err")$(grep -c 'this kernel does not have kvm:kvm_entry, kvm:kvm_exit, .*kvm:kvm_msi_set_irq; they are not recorded' "$work/err")" = 11 ]
+	check "and the switches are recorded" \
+		eval '"$xvtrace" report "$work/v.xvt" --vm host -e sched_switch | grep -q .'
 fi
 
 # A machine whose program comes later: a search that goes on in steps finds it.
@@ -171,12 +220,7 @@ pids+=($recorder)
 stats() {
 	cat "$(instances $recorder)"/per_cpu/cpu*/stats 2>/dev/null
 }
-# A named machine whose events have not begun to come is an error of the recording.
-machine_recorded() {
-	"$xvtrace" status --json --control "$work/control" |
-		jq -e '[.. | objects | select(.name? == "g") | .. | objects | .events? | numbers] | any(. > 0)' >/dev/null
-}
-poll eval 'stats | grep -q "^read events: [1-9]" && machine_recorded'
+poll eval 'stats | grep -q "^read events: [1-9]" && machine_recorded g'
 freeze $recorder
 dd if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null
 overrun() {

@@ -40,7 +40,7 @@ else
 fi
 
 # -- 12: events of the host
-record "a preset that there is not" 2 '^xvtrace: nosuch: --host is one of sched\|irq\|' --host nosuch
+record "a preset that there is not" 2 '^xvtrace: nosuch: --host is one of sched\|vcpu\|irq\|' --host nosuch
 if [ "$(id -u)" = 0 ] && unshare -m mount -t tracefs t /mnt 2>/dev/null; then
 	record "an event that the host has not" 2 '^xvtrace: record: sched:no_such: this host.s kernel has no such event; its events are the folders in /.*/events$' -H sched:no_such
 else
