@@ -238,6 +238,23 @@ bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const 
 /* The same for threads that the recorder named (XVT_META_THREAD). */
 bool xvt_thread_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
 
+/* What a thread of the host is from since_ns on, as the recorder stated it. */
+struct xvt_thread_role_at {
+	int32_t tid;
+	int32_t tgid; /* 0: not known */
+	uint64_t since_ns;
+	uint32_t role; /* enum xvt_thread_role, unchecked */
+	uint32_t vm;
+	uint32_t vcpu;
+};
+
+/* What a thread was at that time. Returns false if the recorder did not state it. */
+bool xvt_thread_role_at(struct xvt_decoder *d, int32_t tid, uint64_t ns,
+			struct xvt_thread_role_at *role);
+/* Go through all that was stated, by the threads' numbers and then in time, from *at == 0 on.
+ * Returns false at the end. */
+bool xvt_thread_role_next(struct xvt_decoder *d, size_t *at, struct xvt_thread_role_at *role);
+
 /* What the machine said of its kernel (XVT_META_TEXT), or NULL: nothing. */
 const char *xvt_kernel_text(const struct xvt_decoder *d);
 

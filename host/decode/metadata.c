@@ -228,13 +228,19 @@ char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 
 static void take_process(struct xvt_decoder *d, int32_t tid, const uint8_t *bytes, size_t len)
 {
-	struct xvt_meta_process p;
+	struct xvt_meta_process p = { 0 };
 
-	if (len < sizeof(p))
+	if (len < XVT_META_PROCESS_OLD)
 		return;
-	memcpy(&p, bytes, sizeof(p));
-	if (p.tgid && p.tgid <= INT32_MAX)
+	memcpy(&p, bytes, len < sizeof(p) ? len : sizeof(p));
+	if (p.tgid > INT32_MAX)
+		return;
+	if (p.tgid)
 		xvt_decoder_process(d, tid, (int32_t)p.tgid, p.flags & XVT_PROCESS_F_KERNEL);
+	if (len >= sizeof(p))
+		xvt_decoder_thread_role(d, &(struct xvt_thread_role_at){ tid, (int32_t)p.tgid,
+									 p.since_ns, p.role, p.vm,
+									 p.vcpu });
 }
 
 static void take_kernel(struct xvt_decoder *d, const char *text, size_t len)
@@ -343,6 +349,7 @@ static void free_meta(struct xvt_decoder *d)
 	free(d->printks.places);
 	free(d->generations);
 	free(d->comms);
+	free(d->threads);
 }
 
 /* -- decoders ----------------------------------------------------------------------- */

@@ -91,6 +91,11 @@ struct xvt_comm {
 	char name[XVT_COMM_LEN];
 };
 
+struct xvt_stated_thread {
+	struct xvt_thread_role_at pub;
+	uint32_t number; /* as they were stated */
+};
+
 /* Classes of the ring's own records by id, and the class of the shorter LOST record of older
  * recorders. */
 #define XVT_BUILTIN_LOST_SHORT (XVT_ID_U64 + 1)
@@ -119,6 +124,10 @@ struct xvt_decoder {
 	struct xvt_comm *comms; /* hash table, open addressing; its size is a power of two */
 	uint32_t comm_count;
 	uint32_t comm_room;
+	struct xvt_stated_thread *threads;
+	uint32_t thread_count;
+	size_t thread_room;
+	bool threads_unsorted;
 	bool has_threads;			 /* some are `fixed` */
 	char kernel[XVT_LIMIT_KERNEL_BYTES + 1]; /* what it said of itself; empty: nothing */
 };
@@ -156,6 +165,7 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
 /* The process of a thread that has a name. */
 void xvt_decoder_process(struct xvt_decoder *d, int32_t tid, int32_t tgid, bool kernel);
+void xvt_decoder_thread_role(struct xvt_decoder *d, const struct xvt_thread_role_at *role);
 
 /* Index of the generation to which a record of this chunk belongs; before the first: 0. */
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq);

@@ -260,3 +260,79 @@ int xvtrace_reader_thread(const struct xvtrace_reader *r, unsigned int machine, 
 	}
 	return 0;
 }
+
+const char *xvtrace_role_name(unsigned int role)
+{
+	static const char *const names[] = {
+		[XVTRACE_ROLE_NONE] = "none",	    [XVTRACE_ROLE_VCPU] = "vcpu",
+		[XVTRACE_ROLE_ALL_VCPUS] = "vcpus", [XVTRACE_ROLE_MAIN] = "main",
+		[XVTRACE_ROLE_IO] = "io",	    [XVTRACE_ROLE_VHOST] = "vhost",
+		[XVTRACE_ROLE_WORKER] = "worker",   [XVTRACE_ROLE_OTHER] = "other",
+	};
+
+	return role < sizeof(names) / sizeof(names[0]) ? names[role] : NULL;
+}
+
+/* The roles of the file are those of the library, number for number. */
+static void take_role(const struct xvtrace *trace, const struct xvt_thread_role_at *from,
+		      struct xvtrace_thread *to)
+{
+	*to = (struct xvtrace_thread){ .tid = from->tid,
+				       .tgid = from->tgid,
+				       .from_ns = from->since_ns };
+	/* One that this library does not know, or of a machine that is not there. */
+	if (from->role == XVT_ROLE_NONE || from->vm >= trace->machine_count ||
+	    !trace->machines[from->vm].known)
+		return;
+	to->role =
+		xvtrace_role_name(from->role) ? (enum xvtrace_role)from->role : XVTRACE_ROLE_OTHER;
+	to->machine = xvt_lib_machine(trace, from->vm);
+	if (to->role == XVTRACE_ROLE_VCPU)
+		to->vcpu = from->vcpu;
+	else if (to->role == XVTRACE_ROLE_ALL_VCPUS)
+		to->vcpu = XVTRACE_ALL_VCPUS;
+}
+
+int xvtrace_reader_role(struct xvtrace_reader *r, unsigned int machine, int tid, uint64_t ns,
+			struct xvtrace_thread *thread)
+{
+	struct xvt_thread_role_at role;
+	struct xvt_decoder *d;
+	bool found = false;
+
+	for (size_t from = SIZE_MAX; (d = decoder_before(r, machine, &from));) {
+		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+
+		/* Of several traces the one with the newest statement. */
+		if (!xvt_thread_role_at(d, tid, ns, &role) ||
+		    (found && role.since_ns <= thread->from_ns))
+			continue;
+		take_role(trace, &role, thread);
+		found = true;
+	}
+	return found;
+}
+
+int xvtrace_reader_role_next(struct xvtrace_reader *r, unsigned int machine, size_t *at,
+			     struct xvtrace_thread *thread)
+{
+	const size_t place = ((size_t)1 << TASK_BITS) - 1;
+	struct xvt_thread_role_at role;
+	size_t from = SIZE_MAX, n = 0;
+	struct xvt_decoder *d;
+
+	for (; (d = decoder_before(r, machine, &from)); n++) {
+		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		size_t in = *at & place;
+
+		if (n != *at >> TASK_BITS)
+			continue;
+		if (xvt_thread_role_next(d, &in, &role)) {
+			*at = n << TASK_BITS | in;
+			take_role(trace, &role, thread);
+			return 1;
+		}
+		*at = (n + 1) << TASK_BITS;
+	}
+	return 0;
+}

@@ -631,6 +631,41 @@ int xvtrace_reader_vcpu(const struct xvtrace_reader *reader, unsigned int machin
 int xvtrace_reader_thread(const struct xvtrace_reader *reader, unsigned int machine, int tid,
 			  struct xvtrace_vcpu *vcpu);
 
+/* What a thread of the host is. Later versions may add some. */
+enum xvtrace_role {
+	XVTRACE_ROLE_NONE, /* no thread of a machine's VMM, or not of one any more */
+	XVTRACE_ROLE_VCPU,
+	XVTRACE_ROLE_ALL_VCPUS, /* it runs all of the machine's */
+	XVTRACE_ROLE_MAIN,	/* the first thread of the VMM */
+	XVTRACE_ROLE_IO,	/* an I/O thread */
+	XVTRACE_ROLE_VHOST,
+	XVTRACE_ROLE_WORKER, /* of a pool, or of KVM */
+	XVTRACE_ROLE_OTHER,  /* of the VMM; its name does not say more */
+};
+
+struct xvtrace_thread {
+	int tid;
+	int tgid; /* its process; 0: not known */
+	enum xvtrace_role role;
+	unsigned int vcpu; /* the VMM's number, of ROLE_VCPU; XVTRACE_ALL_VCPUS of ROLE_ALL_VCPUS */
+	const struct xvtrace_machine *machine; /* whose VMM it is; NULL with ROLE_NONE */
+	uint64_t from_ns; /* this holds from then on, up to the next one of that tid */
+};
+
+/* What the host's thread of that number was at time ns. A number may be given again: by a VMM that
+ * is started again, or to a vCPU that is plugged in. machine: the host. Returns 1; 0: the recorder
+ * did not state it, as recorders before 0.4 do not. */
+int xvtrace_reader_role(struct xvtrace_reader *reader, unsigned int machine, int tid, uint64_t ns,
+			struct xvtrace_thread *thread);
+
+/* Go through all of that, by number and then in time: *at is 0 before the first call. Returns 1;
+ * 0: there are no more. */
+int xvtrace_reader_role_next(struct xvtrace_reader *reader, unsigned int machine, size_t *at,
+			     struct xvtrace_thread *thread);
+
+/* Name of a role, "vcpu" and so on; NULL: there is no such role. */
+const char *xvtrace_role_name(unsigned int role);
+
 /* -- statistics --------------------------------------------------------------------- */
 
 /* Causes of a loss. */

@@ -40,7 +40,9 @@ struct task {
 #define NO_VCPU	   UINT32_MAX
 #define MANY_VCPUS (UINT32_MAX - 1)
 	uint32_t vcpu_vm;
-	uint64_t hash; /* of the name in the trace */
+	int32_t vhost_of;		 /* the kernel's thread for that process; 0: none */
+	uint64_t hash;			 /* of the name in the trace */
+	struct xvt_meta_process process; /* of_vmm: in the trace, all but tgid and flags */
 };
 
 struct process {
@@ -249,17 +251,30 @@ static struct task *task_of(struct xvt_session_kernel *k, int32_t tid)
 }
 
 /* With each name, since a number may be another thread's then. One that has ended has none. */
-static void put_process(struct xvt_session *s, int32_t tid)
+static void put_process(struct xvt_session *s, const struct task *t)
 {
-	struct xvt_meta_process p = { 0 };
+	struct xvt_meta_process p = t->process;
 	int32_t tgid;
 	bool kernel;
 
-	if (!xvt_thread_process(tid, &tgid, &kernel))
+	if (!xvt_thread_process(t->tid, &tgid, &kernel))
 		return;
 	p.tgid = (uint32_t)tgid;
 	p.flags = kernel ? XVT_PROCESS_F_KERNEL : 0;
-	put_meta(s, XVT_META_PROCESS, (uint32_t)tid, &p, sizeof(p));
+	p.since_ns = xvt_thread_start_ns(t->tid);
+	put_meta(s, XVT_META_PROCESS, (uint32_t)t->tid, &p, sizeof(p));
+}
+
+/* A thread of a VMM has ended: its number may be another one's from now on. */
+static void put_end(struct xvt_session *s, struct task *t)
+{
+	const struct xvt_meta_process p = { .since_ns = xvt_host_clock_ns(&s->clock,
+									  xvt_clock_read()) };
+
+	t->second = UINT32_MAX;
+	t->hash = 0;
+	t->process.role = XVT_ROLE_NONE;
+	put_meta(s, XVT_META_PROCESS, (uint32_t)t->tid, &p, sizeof(p));
 }
 
 static void name_task(struct xvt_session_kernel *k, struct task *t, const char *name)
@@ -271,7 +286,7 @@ static void name_task(struct xvt_session_kernel *k, struct task *t, const char *
 		return;
 	t->hash = hash;
 	put_meta(k->session, type, (uint32_t)t->tid, name, strlen(name));
-	put_process(k->session, t->tid);
+	put_process(k->session, t);
 }
 
 static void add_pid(struct xvt_session_kernel *k, int32_t tid)
@@ -345,8 +360,13 @@ static void take_named(const struct of_process *of, int32_t tid, const char *nam
 	if (!vm) /* it was freed: its process ends, too */
 		return;
 	name_of(text, sizeof(text), vm->name, name);
-	if (t->vcpu != NO_VCPU && t->vcpu_vm == of->p->vm)
+	t->process.vm = vm->id;
+	t->process.role = xvt_host_role(name, tid == of->p->pid, &t->process.vcpu);
+	if (t->vcpu != NO_VCPU && t->vcpu_vm == of->p->vm) {
 		name_of_vcpu(text, sizeof(text), vm->name, t->vcpu);
+		t->process.role = t->vcpu == MANY_VCPUS ? XVT_ROLE_ALL_VCPUS : XVT_ROLE_VCPU;
+		t->process.vcpu = t->vcpu == MANY_VCPUS ? 0 : t->vcpu;
+	}
 	name_task(k, t, text);
 }
 
@@ -374,23 +394,36 @@ void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uin
 static void take_vhost(void *arg, int32_t tid, const char *name, int32_t pid)
 {
 	struct xvt_session_kernel *k = arg;
+	struct task *t;
+	size_t i;
+
+	for (i = 0; i < k->nr_processes; i++) {
+		if (k->processes[i].pid != pid)
+			continue;
+		take_named(&(struct of_process){ k, &k->processes[i] }, tid, name);
+		t = task_of(k, tid);
+		if (t)
+			t->vhost_of = pid;
+	}
+}
+
+static bool is_process(const struct xvt_session_kernel *k, int32_t pid)
+{
 	size_t i;
 
 	for (i = 0; i < k->nr_processes; i++) {
 		if (k->processes[i].pid == pid)
-			take_named(&(struct of_process){ k, &k->processes[i] }, tid, name);
+			return true;
 	}
+	return false;
 }
 
 static void take_process(void *arg, int32_t pid, size_t vm)
 {
 	struct xvt_session_kernel *k = arg;
-	size_t i;
 
-	for (i = 0; i < k->nr_processes; i++) {
-		if (k->processes[i].pid == pid)
-			return; /* one that maps the regions of two machines */
-	}
+	if (is_process(k, pid))
+		return; /* one that maps the regions of two machines */
 	if (!xvt_grow(&k->processes, &k->process_room, k->nr_processes + 1, sizeof(*k->processes)))
 		k->processes[k->nr_processes++] = (struct process){ pid, k->session->vms[vm]->id };
 }
@@ -465,10 +498,16 @@ static void take_threads(struct xvt_session_kernel *k)
 	if (k->choice)
 		xvt_host_choice_none(k->choice);
 	for (i = 0; i < k->nr_tasks; i++) {
-		if (k->tasks[i].of_vmm && k->tasks[i].second != k->second)
-			k->tasks[i].second = UINT32_MAX;
-		if (k->choice && k->tasks[i].second != UINT32_MAX)
-			xvt_host_choice_thread(k->choice, k->tasks[i].tid);
+		struct task *t = &k->tasks[i];
+
+		if (t->second == UINT32_MAX)
+			continue;
+		if (t->vhost_of && is_process(k, t->vhost_of))
+			t->second = k->second;
+		if (t->second != k->second)
+			put_end(k->session, t);
+		else if (k->choice)
+			xvt_host_choice_thread(k->choice, t->tid);
 	}
 }
 

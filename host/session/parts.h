@@ -916,6 +916,12 @@ void xvt_host_choice_thread(struct xvt_host_choice *c, int32_t tid);
 /* Returns whether an event is recorded. */
 bool xvt_host_choice_keeps(struct xvt_host_choice *c, const uint8_t *data, uint32_t len);
 
+/* --- host_role.c --- */
+
+/* Returns the role (enum xvt_thread_role) of a VMM's thread of that name; first: of the VMM's first
+ * thread. *vcpu: the vCPU of XVT_ROLE_VCPU. */
+uint32_t xvt_host_role(const char *name, bool first, uint32_t *vcpu);
+
 /* --- host_kernel.c --- */
 
 /* Once a second: threads of the machines' VMMs that are new, and names. */

@@ -213,12 +213,30 @@ struct xvt_meta_info {
 
 #define XVT_PROCESS_F_KERNEL 1u /* a thread of the kernel */
 
-/* The payload of XVT_META_PROCESS. */
+/* What a thread of the host is. */
+enum xvt_thread_role {
+	XVT_ROLE_NONE = 0, /* no thread of a machine's VMM, or not of one any more */
+	XVT_ROLE_VCPU = 1,
+	XVT_ROLE_ALL_VCPUS = 2, /* it emulates all of the machine's */
+	XVT_ROLE_MAIN = 3,	/* the first thread of the VMM */
+	XVT_ROLE_IO = 4,	/* of an I/O thread's object */
+	XVT_ROLE_VHOST = 5,
+	XVT_ROLE_WORKER = 6, /* of a pool, or of KVM */
+	XVT_ROLE_OTHER = 7,  /* of the VMM; its name does not say more */
+};
+
+/* The payload of XVT_META_PROCESS. Older recorders end it behind flags. */
 struct xvt_meta_process {
 	uint32_t tgid; /* the process of the thread */
 	uint32_t flags;
+	uint64_t since_ns; /* host time from which this holds, up to the thread's next one */
+	uint32_t role;	   /* enum xvt_thread_role */
+	uint32_t vm;	   /* whose VMM it is; with a role */
+	uint32_t vcpu;	   /* the VMM's number; of XVT_ROLE_VCPU */
+	uint32_t reserved;
 };
-XVT_ASSERT(sizeof(struct xvt_meta_process) == 8, "metadata process layout");
+#define XVT_META_PROCESS_OLD 8u
+XVT_ASSERT(sizeof(struct xvt_meta_process) == 32, "metadata process layout");
 
 enum xvt_clock_source_id {
 	XVT_SOURCE_NONE = 0,

@@ -136,10 +136,10 @@ static void read_maps(struct xvt_process_search *p)
 }
 
 /* Read a name of at most XVT_TASK_NAME_LEN - 1 bytes, without its newline. */
-static bool read_name(const char *path, char name[XVT_TASK_NAME_LEN])
+static bool read_name(const char *path, char *name, size_t size)
 {
 	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(name, 1, XVT_TASK_NAME_LEN - 1, f) : 0;
+	size_t n = f ? fread(name, 1, size - 1, f) : 0;
 
 	if (f)
 		fclose(f);
@@ -154,7 +154,7 @@ bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN])
 	char path[96];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	return read_name(path, name);
+	return read_name(path, name, XVT_TASK_NAME_LEN);
 }
 
 bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel)
@@ -172,6 +172,36 @@ bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel)
 		fclose(f);
 	*kernel = tid == KTHREADD || parent == KTHREADD;
 	return *tgid > 0;
+}
+
+uint64_t xvt_thread_start_ns(int32_t tid)
+{
+	unsigned long long ticks = 0;
+	struct timespec boot, now;
+	char path[64], text[1024];
+	const char *at;
+	uint64_t ns, slept;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name, in parentheses, may hold anything. */
+	at = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	fclose(f);
+	if (!at || sscanf(at + 1,
+			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			  "%*d %*d %llu",
+			  &ticks) != 1)
+		return 0;
+	/* The kernel counts from the boot, also while the host is suspended. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	slept = (uint64_t)(boot.tv_sec - now.tv_sec) * 1000000000u + (uint64_t)boot.tv_nsec -
+		(uint64_t)now.tv_nsec;
+	ns = ticks * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
+	return ns > slept + 1 ? ns - slept : 1;
 }
 
 int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *arg)
@@ -192,11 +222,13 @@ int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *a
 
 static void look_at_name(const struct xvt_process_search *p, int32_t tid)
 {
-	char path[64], name[XVT_TASK_NAME_LEN], rest;
+	char path[64], name[64], rest;
 	int32_t pid;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
-	if (read_name(path, name) && sscanf(name, "vhost-%d%c", &pid, &rest) == 1)
+	if (read_name(path, name, sizeof(name)) &&
+	    (sscanf(name, "vhost-%d%c", &pid, &rest) == 1 ||
+	     sscanf(name, "kvm-nx-lpage-recovery-%d%c", &pid, &rest) == 1))
 		p->finder.vhost(p->finder.arg, tid, name, pid);
 }
 

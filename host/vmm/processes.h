@@ -22,7 +22,8 @@ struct xvt_mapped_file {
  * A search of /proc in steps, because it takes 35 to 100 us for each process. It calls mapping()
  * for each process, but this one, that maps one of the files, with the file's index; and after all
  * processes vhost() for each thread of the kernel whose name is "vhost-PID": QEMU's network
- * back-end, on kernels before 6.4. Processes of other users are found by root only.
+ * back-end, on kernels before 6.4; or kvm-nx-lpage-recovery-PID of KVM. Processes of other users
+ * are found by root only.
  */
 struct xvt_process_finder {
 	void (*mapping)(void *arg, int32_t pid, size_t file);
@@ -47,6 +48,10 @@ int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *a
 /* Find the process of a thread, and whether it is the kernel's. Returns false if there is no such
  * thread. */
 bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel);
+
+/* Read when a thread was started, in ns of CLOCK_MONOTONIC, at most a tick of 10 ms too early; 0:
+ * there is no such thread. */
+uint64_t xvt_thread_start_ns(int32_t tid);
 
 /* Read the name of a process's thread. Returns false if there is no such thread. */
 bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN]);

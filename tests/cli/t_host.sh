@@ -212,6 +212,53 @@ else
 	echo "skip - names of vCPUs by QMP: qemu-system-x86_64 not found"
 fi
 
+# What the threads are, with the time from which they are it: vCPUs that come, a QEMU that is started again.
+if command -v qemu-system-x86_64 >/dev/null && command -v socat >/dev/null; then
+	"$xvtrace" region create "$work/r" --size 256K --rings 2 || exit 1
+	start_named() {
+		qemu-system-x86_64 -name r,debug-threads=on -display none -nodefaults -S -accel tcg,thread=multi \
+			-cpu qemu64 -smp 1,maxcpus=2,sockets=2,cores=1,threads=1 -m 32 -object iothread,id=one \
+			-object "memory-backend-file,id=m,size=256K,mem-path=$work/r,share=on" \
+			-qmp "unix:$work/own,server=on,wait=off" >"$work/qemu.err" 2>&1 &
+		qemu=$!
+		pids+=($qemu)
+		disown $qemu
+		poll eval 'grep -qs "^CPU 0/TCG" /proc/$qemu/task/*/comm' || cat "$work/qemu.err"
+	}
+	start_named
+	first=$qemu
+	"$xvtrace" record -q -o "$work/r.xvt" -r r="$work/r" --host sched --join-timeout 0 2>"$work/err" &
+	recorder=$!
+	pids+=($recorder)
+	stated() { # TGID WORDS: of one of its threads
+		"$BUILD/tests/tools/xvt-threads" "$work/r.xvt" 2>/dev/null | grep -qE "^[0-9]+ $1 $2 r [0-9]+$"
+	}
+	poll stated $first "vcpu 0"
+	printf '%s\n' '{"execute": "qmp_capabilities"}' '{"execute": "device_add", "arguments": {"driver": "qemu64-x86_64-cpu",
+		"id": "c", "socket-id": 1, "core-id": 0, "thread-id": 0}}' | socat -t 5 - "UNIX-CONNECT:$work/own" >"$work/qmp.out"
+	check "a vCPU that is plugged in" poll stated $first "vcpu 1"
+	kill -KILL $first
+	poll eval '[ ! -d /proc/$first ]'
+	rm -f "$work/own"
+	start_named
+	check "a QEMU that is started again" poll stated $qemu "vcpu 0"
+	kill -INT $recorder
+	wait $recorder
+	"$BUILD/tests/tools/xvt-threads" "$work/r.xvt" >"$work/threads"
+	check "its first thread, and one for I/O" eval 'stated $first "main 0" && stated $first "io 0"'
+	# Times of threads are told in ticks of 10 ms.
+	check "each from its start: the plugged one later, the second QEMU later still" awk -v a=$first -v b=$qemu '
+		$2 == a && $3 == "vcpu" { at[$4] = $6 }
+		$2 == b && $3 == "vcpu" { second = $6 }
+		END { exit !(at[0] > 0 && at[0] + 1e7 < at[1] && at[1] < second) }' "$work/threads"
+	check "what has ended is it no longer" awk -v a=$first '
+		$2 == a { was[$1] = $6 } $3 == "none" && $6 > was[$1] { over[$1] = 1 }
+		END { for (t in was) { n++; if (!over[t]) exit 1 } exit !n }' "$work/threads"
+	kill $qemu
+else
+	echo "skip - roles of threads: qemu-system-x86_64 or socat not found"
+fi
+
 # Events that the kernel overwrites while the recorder stands still.
 "$xvtrace" record -q -o "$work/l.xvt" -r g="$work/g" -H 'raw_syscalls:*' --host-all --host-buffer 64K \
 	--control "$work/control" 2>"$work/err" &

@@ -208,7 +208,7 @@ static void put_ring(uint32_t ring, uint32_t vm, uint32_t index, uint32_t cpu, u
 
 static void put_process(uint32_t tid, uint32_t tgid, uint32_t flags)
 {
-	const struct xvt_meta_process p = { tgid, flags };
+	const struct xvt_meta_process p = { .tgid = tgid, .flags = flags };
 
 	put_meta(HOST, XVT_META_PROCESS, tid, &p, sizeof(p));
 }

@@ -124,6 +124,88 @@ START_TEST(one_task_is_found_with_the_time_of_its_name)
 }
 END_TEST
 
+static void put_role(struct xvt_trace_writer *w, uint32_t tid, uint64_t since_ns, uint32_t role,
+		     uint32_t vcpu)
+{
+	const struct xvt_meta_info info = { .vm = 0, .type = XVT_META_PROCESS, .id = tid };
+	const struct xvt_meta_process p = {
+		.tgid = 700, .since_ns = since_ns, .role = role, .vm = 1, .vcpu = vcpu
+	};
+
+	xvt_trace_put(w, XVT_CHUNK_META, &info, sizeof(info), &p, sizeof(p));
+}
+
+/* role: what the thread is at that time; -1: it was not stated. Returns the statement. */
+static struct xvtrace_thread ck_role(struct xvtrace_reader *r, int tid, uint64_t ns, int role)
+{
+	struct xvtrace_thread t = { 0 };
+
+	ck_assert_int_eq(xvtrace_reader_role(r, 0, tid, ns, &t), role >= 0);
+	if (role < 0)
+		return t;
+	ck_assert_int_eq(t.tid, tid);
+	ck_assert_int_eq((int)t.role, role);
+	ck_assert_uint_le(t.from_ns, ns);
+	ck_assert_ptr_eq(t.machine, role ? xvtrace_machine(trace, 1) : NULL);
+	return t;
+}
+
+static void put_roles(struct xvt_trace_writer *w)
+{
+	const struct xvt_meta_info old = { .vm = 0, .type = XVT_META_PROCESS, .id = 701 };
+	const uint32_t old_process[2] = { 700, 0 };
+
+	put_name(w, XVT_META_THREAD, 701, "g:vcpu0");
+	xvt_trace_put(w, XVT_CHUNK_META, &old, sizeof(old), old_process, sizeof(old_process));
+	put_role(w, 702, 3000, XVT_ROLE_VCPU, 3);
+	put_role(w, 703, 1000, XVT_ROLE_IO, 0);
+	/* Stated later, and of an earlier time: the number was another thread's. */
+	put_role(w, 702, 1000, XVT_ROLE_ALL_VCPUS, 0);
+	put_role(w, 702, 2000, XVT_ROLE_NONE, 0);
+	/* Two of one time: the later one knew more. */
+	put_role(w, 703, 1000, XVT_ROLE_VHOST, 0);
+	put_role(w, 704, 0, 99, 0); /* of a later recorder */
+}
+
+START_TEST(a_role_of_a_thread_holds_from_its_time)
+{
+	struct synth_sink s;
+	struct xvt_trace_writer *w = begin_hosts(&s);
+	const struct xvtrace_event *ev;
+	struct xvtrace_thread t;
+	struct xvtrace_reader *r;
+	uint64_t before_ns = 0;
+	size_t at = 0, n = 0;
+	bool kernel;
+	int tid = 0;
+
+	put_roles(w);
+	end_hosts(w, &s);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_role(r, 701, UINT64_MAX, -1);
+	ck_assert_int_eq(xvtrace_reader_process(r, 0, 701, &kernel), 700);
+	ck_role(r, 702, 999, -1);
+	ck_assert_uint_eq(ck_role(r, 702, 1000, XVTRACE_ROLE_ALL_VCPUS).vcpu, XVTRACE_ALL_VCPUS);
+	ck_role(r, 702, 2999, XVTRACE_ROLE_NONE);
+	t = ck_role(r, 702, 3000, XVTRACE_ROLE_VCPU);
+	ck_assert_uint_eq(t.vcpu, 3);
+	ck_assert_int_eq(t.tgid, 700);
+	ck_role(r, 703, UINT64_MAX, XVTRACE_ROLE_VHOST);
+	ck_role(r, 704, 0, XVTRACE_ROLE_OTHER);
+	ck_role(r, 705, UINT64_MAX, -1);
+	for (; xvtrace_reader_role_next(r, 0, &at, &t) > 0; n++) {
+		ck_assert(t.tid > tid || (t.tid == tid && t.from_ns >= before_ns));
+		tid = t.tid;
+		before_ns = t.from_ns;
+	}
+	ck_assert_uint_eq(n, 6);
+	ck_assert_str_eq(xvtrace_role_name(XVTRACE_ROLE_VHOST), "vhost");
+	ck_assert_ptr_null(xvtrace_role_name(99));
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 START_TEST(one_thread_is_found_with_its_vcpu)
 {
 	struct synth_sink s;
@@ -674,6 +756,7 @@ Suite *analysis_suite(void)
 	tcase_add_test(t, a_ring_has_its_hardware_number);
 	tcase_add_test(t, one_task_is_found_with_the_time_of_its_name);
 	tcase_add_test(t, one_thread_is_found_with_its_vcpu);
+	tcase_add_test(t, a_role_of_a_thread_holds_from_its_time);
 	tcase_add_test(t, types_are_listed_before_their_events);
 	tcase_add_test(t, a_listed_type_matches_no_glob);
 	tcase_add_test(t, of_several_traces_each_tells_its_own);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "synth.h"
@@ -107,6 +108,36 @@ START_TEST(a_process_is_found_by_the_file_that_it_maps)
 }
 END_TEST
 
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+START_TEST(a_thread_has_the_time_of_its_start)
+{
+	const uint64_t before = monotonic_ns();
+	const pid_t child = fork();
+	uint64_t start, after;
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	after = monotonic_ns();
+	ck_assert_int_gt(child, 0);
+	start = xvt_thread_start_ns(child);
+	ck_assert_uint_ge(start + 20000000,
+			  before); /* a tick, and what two clocks are read apart */
+	ck_assert_uint_le(start, after + 1000000);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert_uint_eq(xvt_thread_start_ns(child), 0);
+}
+END_TEST
+
 /* A search that is ended in the middle of a process's mappings leaves nothing. */
 START_TEST(a_search_may_end_at_any_step)
 {
@@ -133,6 +164,7 @@ Suite *processes_suite(void)
 
 	tcase_add_test(t, a_process_is_found_by_the_file_that_it_maps);
 	tcase_add_test(t, a_search_may_end_at_any_step);
+	tcase_add_test(t, a_thread_has_the_time_of_its_start);
 	suite_add_tcase(suite, t);
 	return suite;
 }
