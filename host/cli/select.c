@@ -327,6 +327,37 @@ static int choose_machines(const struct xvt_select *s, struct xvt_export *x)
 	return err || named || !s->vm.n ? err : choose_other_machines(s, x);
 }
 
+/* Whether a list such as "0-3,7" has the CPU. */
+static bool lists_cpu(const char *list, unsigned int cpu)
+{
+	for (const char *at = list;; at++) {
+		uint64_t from, to;
+
+		if (xvt_parse_u64(at, &at, &from))
+			return false;
+		to = from;
+		if (*at == '-' && xvt_parse_u64(at + 1, &at, &to))
+			return false;
+		if (cpu >= from && cpu <= to)
+			return true;
+		if (*at != ',')
+			return false;
+	}
+}
+
+bool xvt_select_has_ring(const struct xvt_select *s, const struct xvtrace_ring *ring)
+{
+	bool any = false, named = false, listed = !s->cpu.n;
+
+	for (size_t i = 0; i < s->vm.n; i++) {
+		any |= s->vm.v[i][0] != '!';
+		named |= is_named(ring->machine, s->vm.v[i]);
+	}
+	for (size_t i = 0; i < s->cpu.n; i++)
+		listed |= lists_cpu(s->cpu.v[i], ring->cpu);
+	return listed && (named || !any) && !is_excluded(s, ring->machine);
+}
+
 /* Returns 0 or -errno; after a message -ENOENT (the trace does not have that) or -EINVAL. */
 static int choose(const struct xvt_select *s, struct xvt_export *x)
 {
