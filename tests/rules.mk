@@ -17,15 +17,16 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
 
-# Two make the traces of the unit tests.
-SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift $(BUILD)/tests/tools/xvt-scene
+# These make the traces of the unit tests.
+SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift $(BUILD)/tests/tools/xvt-scene \
+	      $(BUILD)/tests/tools/xvt-story
 
 $(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -Itests/unit -c -o $@ $<
 
-$(SYNTH_TOOLS): %: %.o $(BUILD)/tests/unit/synth.o $(HOST_LIB_OBJ)
+$(SYNTH_TOOLS): %: %.o $(BUILD)/tests/unit/synth.o $(BUILD)/tests/unit/story.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * story.h - a trace from a text, so that what happened is known without the code that finds it.
+ *
+ * Lines; # begins a comment. Times are microseconds since the begin of the story, with fractions.
+ *	host CPUS			the host, h, with so many CPUs
+ *	guest NAME CPUS BOUND_NS [HW]	a machine; hw_id of its first vCPU (0)
+ *	thread TID NAME			the recorder's name of a host's thread: 501 g1:vcpu0
+ *	comm TID NAME, process TID TGID	of the host
+ * Events, in order of time; a task is COMM-PID:
+ *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R or S; FLAG: U, C or L (late)
+ *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
+ *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, or irq
+ *	T VM:CPU migrate TASK CPU
+ *	T VM:CPU irq N NAME, irqx N, soft N, softx N
+ *	T VM:CPU lost N
+ *	T VM paused | runs SINCE | reset | ended
+ */
+#ifndef STORY_H
+#define STORY_H
+
+#define STORY_BEGIN_NS 1000000000ull
+
+/* Writes the trace. Aborts with the line that is wrong. */
+void story_make(const char *text, const char *path);
+
+#endif /* STORY_H */
