@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * analyze.h - what became of the guests' time. One pass over the events of a trace feeds all
+ * analyses that were asked for. The package sees a trace through lib/xvtrace.h alone.
+ *
+ *	xvt_analyze_new(&a, &options, trace, reader);
+ *	while (xvtrace_next(reader, &event) > 0)
+ *		xvt_analyze_feed(a, event);
+ *	xvt_analyze_end(a);
+ *	xvt_analyze_text(a, &look, &out);
+ *
+ * The reader has XVTRACE_BOUND and XVTRACE_STATES, and no choice of machines, CPUs, events or tasks
+ * that leaves out what an analysis needs. An event that a ring has twice is fed once.
+ */
+#ifndef XVT_ANALYZE_H
+#define XVT_ANALYZE_H
+
+#include <stdbool.h>
+
+#include "analyze/figure.h"
+#include "base/out.h"
+#include "lib/xvtrace.h"
+
+enum xvt_analysis {
+	XVT_ANALYZE_CPU = 1u,
+	XVT_ANALYZE_STALLS = 2u,
+	XVT_ANALYZE_SCHED = 4u,
+	XVT_ANALYZE_IRQ = 8u,
+};
+
+struct xvt_analyze_options {
+	unsigned int analyses; /* bits of them */
+	uint64_t min_ns;       /* handlers, waits and runs: shorter ones are left out */
+	uint64_t stall_min_ns; /* the same of stalls */
+	/* Whether lines about this ring are wanted; NULL: all are. */
+	bool (*wants)(void *arg, const struct xvtrace_ring *ring);
+	void *arg;
+};
+
+/* What the events of the trace prove of a line. */
+enum xvt_verdict {
+	XVT_PROVEN,
+	XVT_UNTOLD,	  /* the bounds of the times, or losses, leave it open */
+	XVT_NOT_RECORDED, /* events are missing that would tell */
+};
+
+/* "proven", "cannot be told", "not recorded" */
+const char *xvt_verdict_name(enum xvt_verdict v);
+
+enum xvt_cause {
+	XVT_CAUSE_PREEMPTED, /* another thread was given the CPU */
+	XVT_CAUSE_WAITS,     /* the thread was woken, and waited for a CPU */
+	XVT_CAUSE_SLEEPS,    /* the VMM's thread slept */
+	XVT_CAUSE_PAUSED,    /* the VMM stopped the machine */
+};
+
+const char *xvt_cause_name(enum xvt_cause c);
+
+/* A thread of the host; with another name it is another one. */
+struct xvt_who {
+	int tid;       /* 0: none, the CPU was idle; -1: not recorded; -2: several others */
+	bool recorder; /* of a process named xvtrace */
+	char name[64]; /* printable; with the number where it is a task's */
+};
+
+/* A guest wanted to run on a vCPU, and its thread was not on a CPU. */
+struct xvt_stall {
+	uint64_t begin_ns, end_ns;
+	uint64_t bound_ns; /* of the guest's times beside it */
+	const struct xvtrace_ring *ring;
+	bool shares; /* one thread runs all vCPUs of the machine */
+	bool open;   /* it had not ended when the trace did */
+	enum xvt_cause cause;
+	enum xvt_verdict verdict;
+	const char *guest; /* what the guest was at: "task", "softirq", "irq", "woken" */
+	int pid;
+	char task[64]; /* printable */
+	/* Of the time in which the thread waited for a CPU; NULL: it did not. */
+	const struct xvt_who *first, *most, *last;
+	uint64_t most_ns;
+	const struct xvt_who *waker; /* NULL: it was not woken, or that was not recorded */
+	bool waker_irq;		     /* from an interrupt's context */
+};
+
+/* Figures of one kind of duration. */
+struct xvt_line {
+	enum xvt_analysis analysis;
+	const struct xvtrace_machine *machine;
+	const struct xvtrace_ring *ring; /* NULL: of the machine */
+	bool shares;
+	const char *kind; /* a word for programs: "taken", "taken_by", "irq", ... */
+	char what[96];	  /* printable */
+	const struct xvt_who *who;
+	struct xvt_figure wall;
+	/* Wall less what the host took: at least, and at most. Without durations: own is not known.
+	 */
+	struct xvt_figure own_least, own_most;
+	uint64_t own_unknown; /* durations whose own part cannot be told */
+	uint64_t untold;      /* durations that the bounds or losses leave open, and their sum */
+	uint64_t untold_ns;
+	enum xvt_verdict verdict;
+	const char *needs; /* NOT_RECORDED: the option that records it */
+};
+
+struct xvt_analyze;
+
+int xvt_analyze_new(struct xvt_analyze **a, const struct xvt_analyze_options *options,
+		    struct xvtrace *trace, struct xvtrace_reader *reader);
+/* Returns 0 or -ENOMEM. */
+int xvt_analyze_feed(struct xvt_analyze *a, const struct xvtrace_event *ev);
+/* After the last event. Returns 0 or -ENOMEM. */
+int xvt_analyze_end(struct xvt_analyze *a);
+void xvt_analyze_free(struct xvt_analyze *a);
+
+/* After the end: the stalls, the longest first, and the lines, in their order. */
+size_t xvt_analyze_stalls(const struct xvt_analyze *a, const struct xvt_stall **stalls);
+size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines);
+/* Events of guests at times at which the thread of their vCPU was not on a CPU, whatever the bounds
+ * are: a clock or the map of threads is wrong. */
+uint64_t xvt_analyze_impossible(const struct xvt_analyze *a);
+
+struct xvt_analyze_look {
+	size_t top; /* stalls, and lines of each kind, that are shown; 0: all */
+	bool hist;
+};
+
+void xvt_analyze_text(struct xvt_analyze *a, const struct xvt_analyze_look *look,
+		      struct xvt_out *o);
+void xvt_analyze_json(struct xvt_analyze *a, const struct xvt_analyze_look *look,
+		      struct xvt_out *o);
+
+#endif /* XVT_ANALYZE_H */

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cpu.c - where the time of each vCPU went: on a CPU of the host, taken from it while its guest
+ * wanted to run and by whom, and not needed. */
+#include "analyze/parts.h"
+
+#include <errno.h>
+
+static const char by_host[] = "record --host sched";
+static const char by_guest[] = "the guest's switches of tasks (sched_switch)";
+
+/* A duration in the host's time, which is exact. */
+static int add(struct xvt_analyze *a, const struct vcpu *v, const char *kind, const char *what,
+	       const struct xvt_who *who, uint64_t begin_ns, uint64_t ns)
+{
+	struct xvt_line *line = line_of(a, XVT_ANALYZE_CPU, kind, v->ring->machine, v, who, what);
+
+	return line ? xvt_figure_add(&line->wall, ns, begin_ns, v->ring->number, a->host.bound_ns)
+		    : -ENOMEM;
+}
+
+/* The vCPU was taken from its guest: by each that had the CPU, and for what is left by the VMM,
+ * whose thread slept. */
+static int add_causes(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i,
+		      uint64_t begin_ns)
+{
+	uint64_t left = i->end_ns - begin_ns;
+	int err = 0;
+
+	for (uint32_t k = i->count; k > 0 && !err && left; k--) {
+		const struct occupant *o = &i->occupants[k - 1];
+		const uint64_t ns = o->ns < left ? o->ns : left;
+
+		err = add(a, v, "taken_by", a->whos.v[o->who]->name, a->whos.v[o->who], begin_ns,
+			  ns);
+		left -= ns;
+	}
+	return err || !left ? err : add(a, v, "asleep", "asleep in the VMM", NULL, begin_ns, left);
+}
+
+static int add_untold(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i)
+{
+	struct xvt_line *line =
+		line_of(a, XVT_ANALYZE_CPU, "taken", v->ring->machine, v, NULL, "taken");
+
+	if (!line)
+		return -ENOMEM;
+	line->untold++;
+	line->untold_ns += i->end_ns - i->begin_ns;
+	return 0;
+}
+
+static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i,
+		    const struct wanting *w)
+{
+	const uint64_t whole = i->end_ns - i->begin_ns, wanted = i->end_ns - w->begin_ns;
+	int err;
+
+	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
+		return add(a, v, "paused", "paused by the VMM", NULL, i->begin_ns, whole);
+	if (w->untold)
+		return add_untold(a, v, i);
+	if (w->unknown)
+		return add(a, v, "unknown", "off, the guest's state unknown", NULL, i->begin_ns,
+			   whole);
+	if (w->idle)
+		return add(a, v, "idle", "off, the guest idle", NULL, i->begin_ns, whole);
+	if (w->begin_ns > i->begin_ns) {
+		err = add(a, v, "idle", "off, the guest idle", NULL, i->begin_ns, whole - wanted);
+		if (err)
+			return err;
+	}
+	err = add(a, v, "taken", "taken", NULL, w->begin_ns, wanted);
+	return err ? err : add_causes(a, v, i, w->begin_ns);
+}
+
+static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
+{
+	struct xvt_line *line =
+		line_of(a, XVT_ANALYZE_CPU, "taken", v->ring->machine, v, NULL, "taken");
+	const char *on = v->shares ? "thread on a CPU (of all vCPUs)" : "on a CPU";
+	int err;
+
+	if (!line)
+		return -ENOMEM;
+	line->shares = v->shares;
+	if (!v->thread) {
+		line->verdict = XVT_NOT_RECORDED;
+		line->needs = by_host;
+		return 0;
+	}
+	if (line->untold && !line->wall.n)
+		line->verdict = XVT_UNTOLD;
+	err = add(a, v, "on_cpu", on, NULL, v->thread->known_ns, v->thread->on_ns);
+	for (size_t i = 0; i < a->lines.count; i++) {
+		struct xvt_line *l = a->lines.v[i];
+
+		if (l->ring != v->ring || l->analysis != XVT_ANALYZE_CPU)
+			continue;
+		l->shares = v->shares;
+		if (l->kind[0] == 'u') { /* unknown */
+			l->verdict = XVT_NOT_RECORDED;
+			l->needs = by_guest;
+		} else if (l->who && l->who->tid == -1) {
+			l->verdict = XVT_NOT_RECORDED;
+			l->needs = by_host;
+		}
+	}
+	return err;
+}
+
+static int end(struct xvt_analyze *a)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->vcpu_count && !err; i++)
+		if (a->list[i]->wanted)
+			err = end_vcpu(a, a->list[i]);
+	return err;
+}
+
+const struct analysis analysis_cpu = {
+	.bit = XVT_ANALYZE_CPU,
+	.name = "cpu",
+	.interval = interval,
+	.end = end,
+};

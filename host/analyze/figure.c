@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * figure.c - see figure.h. A bucket has the durations with the same seven leading bits, so that its
+ * largest one is at most 1/64 above its smallest.
+ */
+#include "analyze/figure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+#define BITS	6u
+#define BUCKETS ((64u - BITS + 1) << BITS)
+
+struct xvt_figure_buckets {
+	uint64_t n;
+	uint64_t count[BUCKETS];
+};
+
+static unsigned int power_of(uint64_t v)
+{
+	return v ? 63u - (unsigned int)__builtin_clzll(v) : 0;
+}
+
+static unsigned int bucket_of(uint64_t v)
+{
+	const unsigned int power = power_of(v);
+
+	if (power <= BITS)
+		return (unsigned int)v;
+	return ((power - BITS) << BITS) + (unsigned int)(v >> (power - BITS));
+}
+
+/* The largest number in it. */
+static uint64_t most_of(unsigned int bucket)
+{
+	unsigned int shift;
+
+	if (bucket < 2u << BITS)
+		return bucket;
+	shift = (bucket >> BITS) - 1;
+	return ((((uint64_t)bucket & ((1u << BITS) - 1)) + (1u << BITS) + 1) << shift) - 1;
+}
+
+static int add_to(struct xvt_figure_buckets **b, uint64_t v)
+{
+	if (!*b)
+		*b = calloc(1, sizeof(**b));
+	if (!*b)
+		return -ENOMEM;
+	(*b)->count[bucket_of(v)]++;
+	(*b)->n++;
+	return 0;
+}
+
+static uint64_t quantile_of(const struct xvt_figure_buckets *b, unsigned int thousandths)
+{
+	const uint64_t rank = (b->n * thousandths + 999) / 1000;
+	uint64_t seen = 0;
+
+	for (unsigned int i = 0; i < BUCKETS; i++) {
+		seen += b->count[i];
+		if (seen >= rank && seen)
+			return most_of(i);
+	}
+	return 0;
+}
+
+/* There are too many to keep each. */
+static int make_buckets(struct xvt_figure *f)
+{
+	int err = 0;
+
+	for (uint64_t i = 0; i < f->n && !err; i++)
+		err = add_to(&f->buckets, f->values[i]);
+	free(f->values);
+	f->values = NULL;
+	f->room = 0;
+	return err;
+}
+
+static int keep(struct xvt_figure *f, uint64_t ns)
+{
+	int err = 0;
+
+	if (f->n == XVT_FIGURE_EXACT)
+		err = make_buckets(f);
+	if (err || f->buckets)
+		return err ? err : add_to(&f->buckets, ns);
+	err = xvt_grow(&f->values, &f->room, f->n + 1, sizeof(*f->values));
+	if (!err)
+		f->values[f->n] = ns;
+	f->sorted = false;
+	return err;
+}
+
+int xvt_figure_add(struct xvt_figure *f, uint64_t ns, uint64_t at_ns, unsigned int ring,
+		   uint64_t bound_ns)
+{
+	int err = keep(f, ns);
+
+	if (err)
+		return err;
+	if (!f->n || ns < f->min_ns)
+		f->min_ns = ns;
+	if (!f->n || ns > f->max_ns) {
+		f->max_ns = ns;
+		f->max_at_ns = at_ns;
+		f->max_ring = ring;
+	}
+	f->n++;
+	f->sum_ns += ns;
+	if (bound_ns >= XVT_FIGURE_NO_BOUND) {
+		f->unbounded++;
+		return 0;
+	}
+	if (bound_ns > f->bound_most_ns)
+		f->bound_most_ns = bound_ns;
+	return add_to(&f->bounds, bound_ns);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t l = *(const uint64_t *)a, r = *(const uint64_t *)b;
+
+	return l < r ? -1 : l > r;
+}
+
+uint64_t xvt_figure_quantile(struct xvt_figure *f, unsigned int thousandths)
+{
+	uint64_t rank, ns;
+
+	if (!f->n)
+		return 0;
+	if (f->buckets) {
+		ns = quantile_of(f->buckets, thousandths);
+		return ns < f->max_ns ? ns : f->max_ns;
+	}
+	if (!f->sorted)
+		qsort(f->values, f->n, sizeof(*f->values), compare);
+	f->sorted = true;
+	rank = (f->n * thousandths + 999) / 1000;
+	return f->values[rank ? rank - 1 : 0];
+}
+
+uint64_t xvt_figure_bound_median(const struct xvt_figure *f)
+{
+	uint64_t ns;
+
+	if (!f->bounds)
+		return XVT_FIGURE_NO_BOUND;
+	ns = quantile_of(f->bounds, 500);
+	return ns < f->bound_most_ns ? ns : f->bound_most_ns;
+}
+
+bool xvt_figure_is_exact(const struct xvt_figure *f)
+{
+	return !f->buckets;
+}
+
+unsigned int xvt_figure_powers(const struct xvt_figure *f, uint64_t counts[XVT_FIGURE_POWERS])
+{
+	unsigned int used = 0;
+
+	for (unsigned int i = 0; i < XVT_FIGURE_POWERS; i++)
+		counts[i] = 0;
+	for (uint64_t i = 0; f->values && i < f->n; i++)
+		counts[power_of(f->values[i])]++;
+	for (unsigned int i = 0; f->buckets && i < BUCKETS; i++)
+		counts[power_of(most_of(i))] += f->buckets->count[i];
+	for (unsigned int i = 0; i < XVT_FIGURE_POWERS; i++)
+		used = counts[i] ? i + 1 : used;
+	return used;
+}
+
+void xvt_figure_fini(struct xvt_figure *f)
+{
+	free(f->values);
+	free(f->buckets);
+	free(f->bounds);
+	*f = (struct xvt_figure){ 0 };
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/* guest.c - events of guests' rings, losses there, and states of machines, for their vCPUs. */
+#include "analyze/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+static struct guest_event begin(const struct part_type *t, const struct xvtrace_event *ev)
+{
+	const bool bounded = ev->bound_ns < XVTRACE_NO_BOUND;
+
+	return (struct guest_event){
+		.kind = t ? t->kind : PART_OTHER,
+		.ns = ev->ns,
+		.bound_ns = bounded ? ev->bound_ns : 0,
+		.doubt = !bounded || ev->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK),
+	};
+}
+
+/* -- tasks that were woken ------------------------------------------------------------- */
+
+static struct woken *slot_of(const struct guest *g, int pid)
+{
+	size_t at = (uint32_t)pid * 2654435769u & (g->woken_room - 1);
+
+	while (g->woken[at].pid && g->woken[at].pid != pid)
+		at = (at + 1) & (g->woken_room - 1);
+	return &g->woken[at];
+}
+
+/* Entries of tasks that do not wait any more are kept: their number is that of tasks. */
+static int grow(struct guest *g)
+{
+	struct guest more = *g;
+
+	if (g->woken_room > 2 * g->woken_count)
+		return 0;
+	more.woken_room = g->woken_room ? 2 * g->woken_room : 256;
+	more.woken = calloc(more.woken_room, sizeof(*more.woken));
+	if (!more.woken)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->woken_room; i++)
+		if (g->woken[i].pid)
+			*slot_of(&more, g->woken[i].pid) = g->woken[i];
+	free(g->woken);
+	*g = more;
+	return 0;
+}
+
+/* The first of several records of a wake-up counts: waking, then wakeup. */
+static int note_woken(struct guest *g, int pid, const struct guest_event *ev)
+{
+	struct woken *w;
+
+	if (pid <= 0)
+		return 0;
+	if (grow(g))
+		return -ENOMEM;
+	w = slot_of(g, pid);
+	g->woken_count += !w->pid;
+	if (w->pid && w->ns)
+		return 0;
+	*w = (struct woken){ pid, ev->doubt ? 0 : ev->ns, ev->bound_ns };
+	return 0;
+}
+
+/* The task goes on a vCPU: when was it woken? Or it leaves one: a wake-up before, while it ran,
+ * made it wait for nothing. */
+static struct woken take_note(struct guest *g, int pid)
+{
+	struct woken *w = g->woken_room && pid > 0 ? slot_of(g, pid) : NULL;
+	struct woken had = { 0 };
+
+	if (!w || !w->pid)
+		return had;
+	had = *w;
+	w->ns = 0;
+	return had;
+}
+
+/* -- events ---------------------------------------------------------------------------- */
+
+static int take_switch(struct xvt_analyze *a, struct vcpu *v, const struct part_type *t,
+		       const struct xvtrace_event *ev)
+{
+	struct guest *g = &a->guests[ev->machine->number];
+	struct guest_event e = begin(t, ev);
+	struct woken w;
+
+	e.prev = (int)part_number(ev, t, SWITCH_PREV);
+	e.pid = (int)part_number(ev, t, SWITCH_NEXT);
+	e.preempted = !(part_number(ev, t, SWITCH_STATE) & 0xff);
+	part_text(ev, t, SWITCH_NEXT_COMM, e.text, sizeof(e.text));
+	g->switches = true;
+	take_note(g, e.prev);
+	w = take_note(g, e.pid);
+	e.woken_ns = w.ns;
+	e.woken_bound_ns = w.bound_ns;
+	return vcpu_event(a, v, &e);
+}
+
+static struct vcpu *vcpu_of_cpu(struct xvt_analyze *a, const struct xvtrace_machine *m,
+				unsigned int cpu)
+{
+	for (size_t i = 0; i < a->vcpu_count; i++)
+		if (a->list[i]->ring->machine == m && a->list[i]->ring->cpu == cpu)
+			return a->list[i];
+	return NULL;
+}
+
+static int take_waking(struct xvt_analyze *a, const struct part_type *t,
+		       const struct xvtrace_event *ev)
+{
+	struct guest *g = &a->guests[ev->machine->number];
+	struct guest_event e = begin(t, ev);
+	struct vcpu *on;
+	int err = note_woken(g, (int)part_number(ev, t, WAKING_PID), &e);
+
+	g->wakings = true;
+	/* sched_waking comes before the kernel chooses a CPU. */
+	if (err || !t->queued || e.doubt)
+		return err;
+	on = vcpu_of_cpu(a, ev->machine, (unsigned int)part_number(ev, t, WAKING_CPU));
+	if (!on)
+		return 0;
+	e.kind = PART_WOKEN;
+	return vcpu_event(a, on, &e);
+}
+
+int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
+{
+	struct vcpu *v = vcpu_of(a, ev->ring);
+	struct guest_event e = begin(t, ev);
+
+	if (!v)
+		return 0;
+	if (ev->kind == XVTRACE_LOST) {
+		e.kind = PART_LOST;
+		return vcpu_event(a, v, &e);
+	}
+	switch (t->kind) {
+	case PART_SWITCH:
+		return take_switch(a, v, t, ev);
+	case PART_WAKING:
+		return take_waking(a, t, ev);
+	case PART_IRQ_ENTRY:
+		part_text(ev, t, IRQ_NAME, e.text, sizeof(e.text));
+		/* fall through */
+	case PART_IRQ_EXIT:
+	case PART_SOFTIRQ_ENTRY:
+	case PART_SOFTIRQ_EXIT:
+		a->guests[ev->machine->number].handlers = true;
+		e.number = part_number(ev, t, IRQ_NUMBER);
+		return vcpu_event(a, v, &e);
+	default:
+		return 0;
+	}
+}
+
+int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev)
+{
+	const struct guest_event e = { .kind = PART_RESET, .ns = ev->ns };
+	int err = 0;
+
+	if (ev->state != XVTRACE_RESET && ev->state != XVTRACE_ENDED && ev->state != XVTRACE_MOVED)
+		return 0;
+	for (size_t i = 0; i < a->vcpu_count && !err; i++)
+		if (a->list[i]->ring->machine == ev->machine)
+			err = vcpu_event(a, a->list[i], &e);
+	return err;
+}
+
+bool guest_was_paused(const struct xvt_analyze *a, const struct vcpu *v, uint64_t begin_ns,
+		      uint64_t end_ns)
+{
+	const struct guest *g = &a->guests[v->ring->machine->number];
+	uint64_t paused = 0;
+
+	for (size_t i = 0; i < g->pause_count; i++) {
+		const uint64_t b = g->pauses[i].begin_ns, e = g->pauses[i].end_ns;
+
+		if (b < end_ns && e > begin_ns)
+			paused += (e < end_ns ? e : end_ns) - (b > begin_ns ? b : begin_ns);
+	}
+	return paused > (end_ns - begin_ns) / 2;
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * host.c - the threads of vCPUs, by the host's switches of tasks, and who had the CPU that they
+ * waited for. A thread that has a CPU is known from the switch to it until the switch away from it;
+ * where the second one names another thread, switches between them were not recorded, and so who
+ * had the CPU is not known.
+ */
+#include "analyze/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define CPUS_MOST 65536u
+
+static struct host_cpu *cpu_of(struct host *h, unsigned int cpu)
+{
+	if (cpu >= CPUS_MOST || xvt_grow_zeroed(&h->cpus, &h->cpu_room, cpu + 1u, sizeof(*h->cpus)))
+		return NULL;
+	return &h->cpus[cpu];
+}
+
+static struct thread *find(const struct host *h, int tid)
+{
+	for (size_t i = 0; i < h->thread_count; i++)
+		if (h->threads[i]->tid == tid)
+			return h->threads[i];
+	return NULL;
+}
+
+/* The number may be another vCPU's now. */
+static void link_vcpus(struct xvt_analyze *a, struct thread *t)
+{
+	for (size_t i = 0; i < a->vcpu_count; i++) {
+		struct vcpu *v = a->list[i];
+		const bool runs = v->ring->machine == t->machine &&
+				  (t->vcpu == XVTRACE_ALL_VCPUS || t->vcpu == v->ring->hw_id);
+
+		if (runs) {
+			v->thread = t;
+			v->shares = t->vcpu == XVTRACE_ALL_VCPUS;
+		} else if (v->thread == t) {
+			v->thread = NULL;
+		}
+	}
+}
+
+/* The thread of a vCPU; NULL: it is none, or without memory. */
+static struct thread *thread_of(struct xvt_analyze *a, int tid)
+{
+	struct host *h = &a->host;
+	struct xvtrace_vcpu runs;
+	struct thread *t;
+
+	if (tid <= 0 || xvtrace_reader_thread(a->reader, h->machine->number, tid, &runs) <= 0)
+		return NULL;
+	t = find(h, tid);
+	if (t && t->machine == runs.machine && t->vcpu == runs.vcpu)
+		return t;
+	if (!t) {
+		if (xvt_grow(&h->threads, &h->thread_room, h->thread_count + 1, sizeof(t)))
+			return NULL;
+		t = calloc(1, sizeof(*t));
+		if (!t)
+			return NULL;
+		h->threads[h->thread_count++] = t;
+	}
+	*t = (struct thread){ .tid = tid, .machine = runs.machine, .vcpu = runs.vcpu };
+	link_vcpus(a, t);
+	return t;
+}
+
+/* -- who has the CPU ------------------------------------------------------------------ */
+
+static void add_occupant(struct interval *i, int tid, uint32_t who, uint64_t ns)
+{
+	uint32_t at = 0;
+
+	if (!i->count)
+		i->first = who;
+	i->last = who;
+	while (at < i->count && i->occupants[at].tid != tid)
+		at++;
+	if (at == OCCUPANTS) {
+		at--;
+		tid = -2;
+		who = WHO_OTHERS;
+	}
+	i->count += at == i->count;
+	/* A thread may change its name while it has the CPU: the newest counts. */
+	i->occupants[at].tid = tid;
+	i->occupants[at].who = who;
+	i->occupants[at].ns += ns;
+}
+
+/* A thread waits: its time so far goes to the thread that has the CPU, which is `tid` if `certain`.
+ */
+static void charge(struct xvt_analyze *a, struct thread *t, int tid, bool certain, uint64_t ns)
+{
+	if (!t->waits || ns <= t->since_ns)
+		return;
+	if (certain)
+		add_occupant(&t->off, tid, whos_of(a, tid), ns - t->since_ns);
+	else
+		add_occupant(&t->off, -1, WHO_MISSING, ns - t->since_ns);
+	t->since_ns = ns;
+}
+
+/* `tid` leaves the CPU. */
+static void charge_waiting(struct xvt_analyze *a, unsigned int cpu, const struct host_cpu *c,
+			   int tid, uint64_t ns)
+{
+	const struct host *h = &a->host;
+
+	for (size_t i = 0; i < h->thread_count; i++) {
+		struct thread *t = h->threads[i];
+
+		if (t->state == THREAD_OFF && t->waits && t->cpu == cpu)
+			charge(a, t, tid, c->known && c->tid == tid && c->since_ns <= t->since_ns,
+			       ns);
+	}
+}
+
+/* What is known of the CPU now, without its next switch: only where all switches are recorded. */
+static void charge_unseen(struct xvt_analyze *a, struct thread *t, uint64_t ns)
+{
+	struct host_cpu *c = cpu_of(&a->host, t->cpu);
+
+	if (c)
+		charge(a, t, c->tid, c->known && !a->host.filtered && c->since_ns <= t->since_ns,
+		       ns);
+}
+
+/* -- threads -------------------------------------------------------------------------- */
+
+static int give(struct xvt_analyze *a, struct thread *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->vcpu_count && !err; i++)
+		if (a->list[i]->thread == t)
+			err = vcpu_interval(a, a->list[i], &t->off);
+	return err;
+}
+
+static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, uint64_t ns)
+{
+	int err = 0;
+
+	if (t->state == THREAD_OFF) {
+		/* It came to this CPU from another's queue, which nobody recorded. */
+		if (t->waits)
+			charge(a, t, 0, false, ns);
+		t->off.end_ns = ns;
+		err = give(a, t);
+	}
+	if (!t->known_ns)
+		t->known_ns = ns;
+	t->state = THREAD_ON;
+	t->on_since_ns = ns;
+	t->cpu = cpu;
+	return err;
+}
+
+static void switch_out(struct thread *t, unsigned int cpu, bool slept, uint64_t ns)
+{
+	if (!t->known_ns)
+		t->known_ns = ns;
+	if (t->state == THREAD_ON)
+		t->on_ns += ns - t->on_since_ns;
+	t->state = THREAD_OFF;
+	t->cpu = cpu;
+	t->waits = !slept;
+	t->since_ns = ns;
+	t->off = (struct interval){ .begin_ns = ns, .slept = slept, .waker = WHO_MISSING };
+}
+
+static int take_switch(struct xvt_analyze *a, const struct part_type *type,
+		       const struct xvtrace_event *ev)
+{
+	const int prev = (int)part_number(ev, type, SWITCH_PREV);
+	const int next = (int)part_number(ev, type, SWITCH_NEXT);
+	const unsigned int cpu = ev->ring->cpu;
+	struct host_cpu *c = cpu_of(&a->host, cpu);
+	struct thread *t;
+	int err = 0;
+
+	if (!c)
+		return 0;
+	a->host.switches = true;
+	a->host.filtered |= c->known && c->tid != prev;
+	charge_waiting(a, cpu, c, prev, ev->ns);
+	t = thread_of(a, next);
+	if (t)
+		err = switch_in(a, t, cpu, ev->ns);
+	t = thread_of(a, prev);
+	if (t)
+		switch_out(t, cpu, part_number(ev, type, SWITCH_STATE) & 0xff, ev->ns);
+	*c = (struct host_cpu){ true, next, ev->ns };
+	return err;
+}
+
+static void take_waking(struct xvt_analyze *a, const struct part_type *type,
+			const struct xvtrace_event *ev)
+{
+	struct thread *t = thread_of(a, (int)part_number(ev, type, WAKING_PID));
+
+	if (!t || t->state != THREAD_OFF || t->waits || !t->off.slept)
+		return;
+	t->off.woken_ns = ev->ns;
+	t->off.waker = ev->pid > 0 ? whos_of(a, ev->pid) : WHO_NONE;
+	t->off.waker_irq = ev->irq_flags & 0x18;
+	t->waits = true;
+	t->cpu = (unsigned int)part_number(ev, type, WAKING_CPU);
+	t->since_ns = ev->ns;
+}
+
+static void take_migration(struct xvt_analyze *a, const struct part_type *type,
+			   const struct xvtrace_event *ev)
+{
+	struct thread *t = thread_of(a, (int)part_number(ev, type, WAKING_PID));
+
+	if (!t || t->state != THREAD_OFF)
+		return;
+	charge_unseen(a, t, ev->ns);
+	t->cpu = (unsigned int)part_number(ev, type, WAKING_CPU);
+}
+
+/* Switches of one CPU are missing: a thread that was off may have been on it. */
+static void take_loss(struct xvt_analyze *a, unsigned int cpu)
+{
+	struct host *h = &a->host;
+	struct host_cpu *c = cpu_of(h, cpu);
+
+	if (c)
+		c->known = false;
+	for (size_t i = 0; i < h->thread_count; i++) {
+		struct thread *t = h->threads[i];
+
+		t->known_ns = 0;
+		if (t->state == THREAD_OFF)
+			t->off.lost = true;
+		else if (t->state == THREAD_ON && t->cpu == cpu)
+			t->state = THREAD_UNKNOWN;
+	}
+}
+
+int host_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
+{
+	if (ev->kind == XVTRACE_LOST) {
+		take_loss(a, ev->ring->cpu);
+		return 0;
+	}
+	if (ev->bound_ns < XVTRACE_NO_BOUND && ev->bound_ns > a->host.bound_ns)
+		a->host.bound_ns = ev->bound_ns;
+	if (t->kind == PART_SWITCH)
+		return take_switch(a, t, ev);
+	if (t->kind == PART_WAKING)
+		take_waking(a, t, ev);
+	else if (t->kind == PART_MIGRATE)
+		take_migration(a, t, ev);
+	return 0;
+}
+
+int host_end(struct xvt_analyze *a)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->host.thread_count && !err; i++) {
+		struct thread *t = a->host.threads[i];
+
+		if (t->state == THREAD_ON)
+			t->on_ns += a->last_ns - t->on_since_ns;
+		if (t->state != THREAD_OFF || a->last_ns <= t->off.begin_ns)
+			continue;
+		charge_unseen(a, t, a->last_ns);
+		t->off.end_ns = a->last_ns;
+		t->off.open = true;
+		err = give(a, t);
+	}
+	return err;
+}
+
+void host_fini(struct host *h)
+{
+	for (size_t i = 0; i < h->thread_count; i++)
+		free(h->threads[i]);
+	free(h->threads);
+	free(h->cpus);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * parts.h - how the parts of analyze/ share a pass. Nobody else includes it.
+ *
+ * A vCPU's thread is on a CPU of the host, or off it. The times of its switches are the host's own.
+ * While it is off, the guest does nothing on that vCPU, so none of the vCPU's events is inside such
+ * an interval. An event of the time T +-B is before an interval [C, D] if T + B < D, and behind it
+ * if T - B > C. Neither holds where the interval is within B of T: then the order is open. Both
+ * hold for an event that is impossible. So events wait until the reader is beyond T + B, and then
+ * find their places between the intervals. What an interval interrupted is the state before it.
+ */
+#ifndef XVT_ANALYZE_PARTS_H
+#define XVT_ANALYZE_PARTS_H
+
+#include "analyze/analyze.h"
+
+/* -- events --------------------------------------------------------------------------- */
+
+enum part_kind {
+	PART_OTHER,
+	PART_SWITCH,
+	PART_WAKING, /* sched_waking, sched_wakeup, sched_wakeup_new */
+	PART_MIGRATE,
+	PART_IRQ_ENTRY,
+	PART_IRQ_EXIT,
+	PART_SOFTIRQ_ENTRY,
+	PART_SOFTIRQ_EXIT,
+	/* No events of a ring: */
+	PART_LOST,
+	PART_RESET, /* the machine begins anew, or is another one */
+	PART_WOKEN, /* a task was put on the queue of this vCPU by any vCPU of the machine */
+};
+
+#define PART_FIELDS 6
+
+struct part_type {
+	bool known;
+	enum part_kind kind;
+	bool queued; /* PART_WAKING: its target_cpu is the CPU on whose queue the task is */
+	const struct xvtrace_field *field[PART_FIELDS];
+};
+
+enum { SWITCH_PREV, SWITCH_NEXT, SWITCH_STATE, SWITCH_NEXT_COMM };
+enum { WAKING_PID, WAKING_CPU };
+enum { IRQ_NUMBER, IRQ_NAME };
+
+/* -- threads of the host -------------------------------------------------------------- */
+
+#define WHO_NONE    0u /* the CPU is idle */
+#define WHO_MISSING 1u /* not recorded */
+#define WHO_OTHERS  2u /* those that have no room */
+
+struct whos {
+	struct xvt_who **v; /* do not move */
+	size_t count, room;
+	uint32_t *slots; /* hash table of numbers in v, plus 1 */
+	size_t slot_count;
+};
+
+#define OCCUPANTS 16u
+
+struct occupant {
+	int tid;
+	uint32_t who;
+	uint64_t ns;
+};
+
+/* A time in which a thread was not on a CPU. */
+struct interval {
+	uint64_t begin_ns, end_ns;
+	uint64_t woken_ns; /* 0: it was not, or did not sleep */
+	bool slept;
+	bool lost;	/* events of the host are missing */
+	bool ambiguous; /* a guest's event may be before or behind it */
+	bool open;
+	bool waker_irq;
+	uint32_t waker; /* WHO_MISSING: not recorded */
+	uint32_t first, last;
+	uint32_t count; /* of occupants */
+	struct occupant occupants[OCCUPANTS];
+};
+
+enum thread_state { THREAD_UNKNOWN, THREAD_ON, THREAD_OFF };
+
+struct thread {
+	int tid;
+	const struct xvtrace_machine *machine;
+	unsigned int vcpu; /* hw_id, or XVTRACE_ALL_VCPUS */
+	enum thread_state state;
+	unsigned int cpu;  /* ON: its CPU; OFF: the CPU on whose queue it waits */
+	bool waits;	   /* OFF: it is runnable */
+	uint64_t since_ns; /* OFF: since when its occupants are counted */
+	uint64_t known_ns; /* since when its state is known; 0: it is not */
+	uint64_t on_since_ns;
+	uint64_t on_ns; /* how long it was on a CPU so far, as far as that is known */
+	struct interval off;
+};
+
+struct host_cpu {
+	bool known;
+	int tid; /* the thread that has it */
+	uint64_t since_ns;
+};
+
+struct host {
+	const struct xvtrace_machine *machine; /* NULL: the trace has no host */
+	struct thread **threads;
+	size_t thread_count, thread_room;
+	struct host_cpu *cpus;
+	size_t cpu_room;
+	bool filtered; /* switches of some threads are not recorded */
+	bool switches; /* there are any */
+	uint64_t bound_ns;
+};
+
+/* -- vCPUs ---------------------------------------------------------------------------- */
+
+enum guest_state { GUEST_UNKNOWN, GUEST_IDLE, GUEST_TASK, GUEST_SOFTIRQ, GUEST_IRQ };
+
+/* An event that waits for its place between the intervals. */
+struct guest_event {
+	enum part_kind kind;
+	bool doubt;	/* its time is flagged, or has no bound */
+	bool preempted; /* SWITCH: the task that leaves could go on */
+	uint64_t ns, bound_ns;
+	int pid;	 /* SWITCH: the task that comes */
+	uint64_t number; /* of an interrupt */
+	/* SWITCH: when the task that comes was woken; 0: that was not recorded */
+	uint64_t woken_ns, woken_bound_ns;
+	int prev;
+	char text[32]; /* name of the task or of the interrupt, any bytes */
+};
+
+/* A handler that has not returned, or a task that runs. */
+struct open_pair {
+	enum part_kind kind; /* of its begin */
+	uint64_t number;
+	uint64_t ns, bound_ns;
+	uint64_t off_least, off_most; /* how long the thread had been off before it */
+	bool doubt;
+	char text[32];
+};
+
+#define NEST	8u
+
+/* When the thread was off, of the last intervals. */
+#define HISTORY 512u
+struct past {
+	uint64_t begin_ns, end_ns, before_ns;
+};
+
+struct vcpu {
+	const struct xvtrace_ring *ring;
+	struct thread *thread; /* NULL: none is known */
+	bool shares;
+	bool wanted; /* lines of it are */
+	uint64_t first_ns, last_ns;
+	uint64_t last_bound_ns; /* of its last event that was read */
+	/* Events and intervals that wait, in order of time. */
+	struct guest_event *events;
+	size_t event_at, event_count, event_room;
+	struct interval *intervals;
+	size_t interval_at, interval_count, interval_room;
+	/* The state behind the last event that was taken. */
+	enum guest_state state;
+	int pid;
+	char comm[32];
+	bool doubt;
+	uint64_t pending_ns; /* a task waits on its queue since then; 0: none does */
+	struct open_pair stack[NEST];
+	unsigned int depth;
+	struct open_pair run; /* of the task; ns 0: not known */
+	uint64_t off_ns;      /* how long the thread was off, in intervals before that event */
+	struct past history[HISTORY];
+	uint64_t history_count;
+};
+
+/* -- analyses ------------------------------------------------------------------------- */
+
+struct lines {
+	struct xvt_line **v; /* do not move */
+	size_t count, room;
+	struct xvt_line **slots; /* a hash table of them */
+	size_t slot_count;
+};
+
+/* The part of an interval in which the guest wanted to run. */
+struct wanting {
+	uint64_t begin_ns; /* that of the interval, or later */
+	const char *guest;
+	bool unknown; /* what the guest was at was not recorded */
+	bool idle;
+	bool untold;
+};
+
+/* A duration of the guest, with what the host took of it. */
+struct part_span {
+	uint64_t begin_ns, end_ns, bound_ns;
+	bool own_known;
+	uint64_t own_least_ns, own_most_ns;
+};
+
+/* An analysis: the events that it takes, and what it makes of them. NULL: nothing. Returns of the
+ * functions: 0 or -ENOMEM. */
+struct analysis {
+	enum xvt_analysis bit;
+	const char *name;
+	/* An interval, after all events before it. */
+	int (*interval)(struct xvt_analyze *a, struct vcpu *v, const struct interval *i,
+			const struct wanting *w);
+	/* A handler that returned; `begin` is its entry. */
+	int (*handler)(struct xvt_analyze *a, struct vcpu *v, const struct open_pair *begin,
+		       const struct part_span *span);
+	/* A task that left a vCPU. */
+	int (*run)(struct xvt_analyze *a, struct vcpu *v, const struct open_pair *begin,
+		   const struct part_span *span);
+	/* A task that was woken and came to a vCPU. */
+	int (*wait)(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
+		    const struct part_span *span);
+	int (*end)(struct xvt_analyze *a);
+};
+
+extern const struct analysis analysis_cpu, analysis_stalls, analysis_sched, analysis_irq;
+
+struct woken {
+	int pid;
+	uint64_t ns, bound_ns;
+};
+
+struct guest {
+	const struct xvtrace_machine *machine;
+	struct woken *woken; /* a hash table by pid; pid 0: free */
+	size_t woken_room, woken_count;
+	struct xvt_pause_list {
+		uint64_t begin_ns, end_ns;
+	} * pauses;
+	size_t pause_count, pause_room;
+	bool switches, handlers, wakings; /* such events were there */
+};
+
+struct xvt_analyze {
+	struct xvt_analyze_options options;
+	struct xvtrace *trace;
+	struct xvtrace_reader *reader;
+	const struct xvtrace_info *info;
+	const struct analysis *analyses[8];
+	struct part_type *types; /* by number */
+	size_t type_room;
+	struct whos whos;
+	struct host host;
+	struct guest *guests; /* by number of the machine */
+	struct vcpu **vcpus;  /* by number of the ring; NULL: none */
+	struct vcpu **list;   /* those that there are */
+	size_t vcpu_count;
+	uint64_t due_ns; /* no event that waits is due before */
+	uint64_t first_ns, last_ns;
+	uint64_t impossible;
+	struct lines lines;
+	struct xvt_stall *stalls;
+	size_t stall_count, stall_room;
+	uint64_t stalls_left_out; /* short ones that had no room */
+};
+
+/* types.c: what an event is. NULL without memory. */
+const struct part_type *part_type_of(struct xvt_analyze *a, const struct xvtrace_type *type);
+uint64_t part_number(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field);
+void part_text(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field,
+	       char *to, size_t size);
+
+/* who.c */
+int whos_init(struct whos *w);
+void whos_fini(struct whos *w);
+/* The thread as it is called now. Returns its number; WHO_OTHERS without memory. */
+uint32_t whos_of(struct xvt_analyze *a, int tid);
+
+/* host.c: an event of the host, or a loss there. Intervals that end go to vcpu_interval(). */
+int host_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);
+int host_end(struct xvt_analyze *a);
+void host_fini(struct host *h);
+
+/* vcpu.c: an event of a guest's ring; an interval of its thread that ended. */
+struct vcpu *vcpu_of(struct xvt_analyze *a, const struct xvtrace_ring *ring);
+int vcpu_event(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev);
+int vcpu_interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i);
+/* Take the events whose place is known, now that the reader has come to ns. */
+int vcpu_take_due(struct xvt_analyze *a, uint64_t ns);
+void vcpu_free(struct vcpu *v);
+
+/* guest.c: from events of the trace to those of vCPUs. */
+int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);
+int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev);
+bool guest_was_paused(const struct xvt_analyze *a, const struct vcpu *v, uint64_t begin_ns,
+		      uint64_t end_ns);
+
+/* lines.c: the line of this kind; made where there is none. ring, who: may be NULL. NULL without
+ * memory. */
+struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, const char *kind,
+			 const struct xvtrace_machine *machine, const struct vcpu *v,
+			 const struct xvt_who *who, const char *what);
+/* Add a span to wall and own. */
+int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span);
+void lines_sort(struct lines *l);
+void lines_fini(struct lines *l);
+
+#endif /* XVT_ANALYZE_PARTS_H */

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/* sched.c - tasks of guests: how long each waited from its wake-up until it came to a vCPU, and how
+ * long it ran there at a time. */
+#include "analyze/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int add(struct xvt_analyze *a, struct vcpu *v, const char *kind, const char *comm, int pid,
+	       const struct part_span *span)
+{
+	const char *all = strcmp(kind, "wait") == 0 ? "wait, all tasks" : "run, all tasks";
+	const char *each = strcmp(kind, "wait") == 0 ? "task_wait" : "task_run";
+	char name[64], what[96];
+	struct xvt_line *line;
+	int err;
+
+	if (span->end_ns - span->begin_ns < a->options.min_ns)
+		return 0;
+	line = line_of(a, XVT_ANALYZE_SCHED, kind, v->ring->machine, NULL, NULL, all);
+	if (!line)
+		return -ENOMEM;
+	line->shares |= v->shares;
+	err = line_add(line, v, span);
+	if (err)
+		return err;
+	xvt_text_clean(name, sizeof(name), comm, strnlen(comm, 32));
+	snprintf(what, sizeof(what), "%s %s-%d", kind, name, pid);
+	line = line_of(a, XVT_ANALYZE_SCHED, each, v->ring->machine, NULL, NULL, what);
+	if (!line)
+		return -ENOMEM;
+	line->shares |= v->shares;
+	return line_add(line, v, span);
+}
+
+static int wait(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
+		const struct part_span *span)
+{
+	return add(a, v, "wait", ev->text, ev->pid, span);
+}
+
+static int run(struct xvt_analyze *a, struct vcpu *v, const struct open_pair *begin,
+	       const struct part_span *span)
+{
+	return add(a, v, "run", begin->text, v->pid, span);
+}
+
+static int need(struct xvt_analyze *a, const struct guest *g, const char *kind, const char *what,
+		const char *needs)
+{
+	struct xvt_line *line = line_of(a, XVT_ANALYZE_SCHED, kind, g->machine, NULL, NULL, what);
+
+	if (!line)
+		return -ENOMEM;
+	line->verdict = XVT_NOT_RECORDED;
+	line->needs = needs;
+	return 0;
+}
+
+static int end(struct xvt_analyze *a)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < a->info->machines && !err; i++) {
+		const struct guest *g = &a->guests[i];
+		bool wanted = false;
+
+		for (size_t k = 0; k < a->vcpu_count; k++)
+			wanted |= a->list[k]->ring->machine == g->machine && a->list[k]->wanted;
+		if (wanted && !g->switches)
+			err = need(a, g, "run", "run, all tasks",
+				   "the guest's switches of tasks (sched_switch)");
+		if (wanted && !err && !(g->wakings && g->switches))
+			err = need(a, g, "wait", "wait, all tasks",
+				   "the guest's wake-ups (sched_waking) and switches of tasks");
+	}
+	return err;
+}
+
+const struct analysis analysis_sched = {
+	.bit = XVT_ANALYZE_SCHED,
+	.name = "sched",
+	.wait = wait,
+	.run = run,
+	.end = end,
+};

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/* stalls.c - times in which a guest wanted to run and did not, each with its cause. */
+#include "analyze/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+/* When there are this many, the shorter half of them is left out. */
+#define STALLS_MOST 65536u
+
+static uint64_t length(const struct xvt_stall *s)
+{
+	return s->end_ns - s->begin_ns;
+}
+
+/* The longest first. */
+static int compare(const void *a, const void *b)
+{
+	const struct xvt_stall *l = a, *r = b;
+
+	if (length(l) != length(r))
+		return length(l) > length(r) ? -1 : 1;
+	if (l->begin_ns != r->begin_ns)
+		return l->begin_ns < r->begin_ns ? -1 : 1;
+	return l->ring->number < r->ring->number ? -1 : l->ring->number > r->ring->number;
+}
+
+static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const struct interval *i)
+{
+	const struct occupant *most = NULL;
+
+	for (uint32_t k = 0; k < i->count; k++)
+		if (!most || i->occupants[k].ns > most->ns)
+			most = &i->occupants[k];
+	if (!most)
+		return;
+	s->first = a->whos.v[i->first];
+	s->last = a->whos.v[i->last];
+	s->most = a->whos.v[most->who];
+	s->most_ns = most->ns < length(s) ? most->ns : length(s);
+}
+
+static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct vcpu *v,
+		      const struct interval *i)
+{
+	const bool mostly_waits =
+		i->woken_ns && i->end_ns - i->woken_ns > (i->end_ns - i->begin_ns) / 2;
+
+	set_occupants(a, s, i);
+	if (i->slept && i->waker != WHO_MISSING) {
+		s->waker = a->whos.v[i->waker];
+		s->waker_irq = i->waker_irq;
+	}
+	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
+		s->cause = XVT_CAUSE_PAUSED;
+	else if (!i->slept)
+		s->cause = XVT_CAUSE_PREEMPTED;
+	else
+		s->cause = mostly_waits ? XVT_CAUSE_WAITS : XVT_CAUSE_SLEEPS;
+	if (s->cause == XVT_CAUSE_PREEMPTED || s->cause == XVT_CAUSE_WAITS)
+		s->verdict = s->most && s->most->tid == -1 ? XVT_NOT_RECORDED : XVT_PROVEN;
+}
+
+static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i,
+		     const struct wanting *w)
+{
+	struct xvt_stall *s;
+
+	if (a->stall_count == STALLS_MOST) {
+		qsort(a->stalls, a->stall_count, sizeof(*s), compare);
+		a->stall_count /= 2;
+		a->stalls_left_out += a->stall_count;
+	}
+	if (xvt_grow(&a->stalls, &a->stall_room, a->stall_count + 1, sizeof(*s)))
+		return -ENOMEM;
+	s = &a->stalls[a->stall_count++];
+	*s = (struct xvt_stall){ .begin_ns = w->begin_ns,
+				 .end_ns = i->end_ns,
+				 .bound_ns = v->last_bound_ns,
+				 .ring = v->ring,
+				 .shares = v->shares,
+				 .open = i->open,
+				 .guest = w->guest,
+				 .pid = v->pid };
+	xvt_text_clean(s->task, sizeof(s->task), v->comm, strnlen(v->comm, sizeof(v->comm)));
+	set_cause(a, s, v, i);
+	return 0;
+}
+
+static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i,
+		    const struct wanting *w)
+{
+	const uint64_t ns = i->end_ns - (w->untold ? i->begin_ns : w->begin_ns);
+	struct xvt_line *line;
+	int err;
+
+	if (!w->untold && (w->idle || w->unknown))
+		return 0;
+	line = line_of(a, XVT_ANALYZE_STALLS, "stalls", v->ring->machine, v, NULL, "stalls");
+	if (!line)
+		return -ENOMEM;
+	if (w->untold) {
+		line->untold++;
+		line->untold_ns += ns;
+		return 0;
+	}
+	if (ns < a->options.stall_min_ns)
+		return 0;
+	err = xvt_figure_add(&line->wall, ns, w->begin_ns, v->ring->number, a->host.bound_ns);
+	return err ? err : add_stall(a, v, i, w);
+}
+
+static int end(struct xvt_analyze *a)
+{
+	if (a->stall_count)
+		qsort(a->stalls, a->stall_count, sizeof(*a->stalls), compare);
+	for (size_t i = 0; i < a->vcpu_count; i++) {
+		struct vcpu *v = a->list[i];
+		struct xvt_line *line;
+
+		if (!v->wanted)
+			continue;
+		line = line_of(a, XVT_ANALYZE_STALLS, "stalls", v->ring->machine, v, NULL,
+			       "stalls");
+		if (!line)
+			return -ENOMEM;
+		line->shares = v->shares;
+		if (!v->thread || !a->guests[v->ring->machine->number].switches) {
+			line->verdict = XVT_NOT_RECORDED;
+			line->needs = v->thread ? "the guest's switches of tasks (sched_switch)"
+						: "record --host sched";
+		} else if (line->untold && !line->wall.n) {
+			line->verdict = XVT_UNTOLD;
+		}
+	}
+	return 0;
+}
+
+const struct analysis analysis_stalls = {
+	.bit = XVT_ANALYZE_STALLS,
+	.name = "stalls",
+	.interval = interval,
+	.end = end,
+};

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/* text.c - the result as tables. Times are as report prints them, so that --around takes them. */
+#include "analyze/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BAR 40u
+
+static void duration(char *to, size_t size, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *unit;
+	} units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" }, { 1, "ns" } };
+	unsigned int u = 0, digits;
+	double v;
+
+	while (u < 3 && ns < units[u].ns)
+		u++;
+	v = (double)ns / (double)units[u].ns;
+	digits = u == 3 || v >= 1000 ? 0 : v < 10 ? 3 : v < 100 ? 2 : 1;
+	snprintf(to, size, "%.*f %s", (int)digits, v, units[u].unit);
+}
+
+static void put_duration(struct xvt_out *o, uint64_t ns, int width)
+{
+	char text[32];
+
+	duration(text, sizeof(text), ns);
+	xvt_out_printf(o, " %*s", width, text);
+}
+
+static void put_bound(struct xvt_out *o, uint64_t ns, int width)
+{
+	if (ns < XVT_FIGURE_NO_BOUND)
+		put_duration(o, ns, width);
+	else
+		xvt_out_printf(o, " %*s", width, "-");
+}
+
+static void put_place(struct xvt_out *o, const struct xvtrace_machine *m,
+		      const struct xvtrace_ring *ring, bool shares, int width)
+{
+	char text[96];
+
+	if (ring)
+		snprintf(text, sizeof(text), "%s:%u%s", m->name, ring->cpu, shares ? "*" : "");
+	else
+		snprintf(text, sizeof(text), "%s%s", m->name, shares ? "*" : "");
+	xvt_out_printf(o, "%-*s", width, text);
+}
+
+/* -- stalls ---------------------------------------------------------------------------- */
+
+static void put_who(struct xvt_out *o, const struct xvt_who *who)
+{
+	xvt_out_str(o, who->name);
+	if (who->recorder)
+		xvt_out_str(o, " (the recording itself)");
+}
+
+static void put_waker(struct xvt_out *o, const struct xvt_stall *s)
+{
+	if (!s->waker)
+		return;
+	xvt_out_str(o, s->waker_irq ? ", woken by an interrupt in " : ", woken by ");
+	put_who(o, s->waker);
+}
+
+static void put_occupants(struct xvt_out *o, const struct xvt_stall *s)
+{
+	char text[32];
+
+	if (!s->most)
+		return;
+	put_who(o, s->most);
+	duration(text, sizeof(text), s->most_ns);
+	xvt_out_printf(o, " %s (%" PRIu64 "%%)", text,
+		       s->most_ns * 100 / (s->end_ns - s->begin_ns));
+	if (s->first == s->most && s->last == s->most)
+		return;
+	xvt_out_str(o, "; first ");
+	put_who(o, s->first);
+	xvt_out_str(o, ", last ");
+	put_who(o, s->last);
+}
+
+static void put_cause(struct xvt_out *o, const struct xvt_stall *s)
+{
+	switch (s->cause) {
+	case XVT_CAUSE_PREEMPTED:
+		xvt_out_str(o, "preempted by ");
+		put_occupants(o, s);
+		break;
+	case XVT_CAUSE_WAITS:
+		xvt_out_str(o, "waited for a CPU, which had ");
+		put_occupants(o, s);
+		put_waker(o, s);
+		break;
+	case XVT_CAUSE_SLEEPS:
+		xvt_out_str(o, "slept in the VMM");
+		put_waker(o, s);
+		break;
+	case XVT_CAUSE_PAUSED:
+		xvt_out_str(o, "paused by the VMM");
+		break;
+	}
+	if (s->open)
+		xvt_out_str(o, "; it goes on at the end of the trace");
+}
+
+static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
+{
+	put_duration(o, s->end_ns - s->begin_ns, 9);
+	xvt_out_str(o, "  ");
+	xvt_out_time(o, s->begin_ns);
+	xvt_out_str(o, "  ");
+	put_place(o, s->ring->machine, s->ring, s->shares, 8);
+	xvt_out_printf(o, " %-8s ", s->guest);
+	if (s->pid > 0)
+		xvt_out_printf(o, "%s-%d", s->task, s->pid);
+	else
+		xvt_out_str(o, "-");
+	xvt_out_str(o, ": ");
+	put_cause(o, s);
+	if (s->verdict != XVT_PROVEN)
+		xvt_out_printf(o, "; %s: record --host sched", xvt_verdict_name(s->verdict));
+	xvt_out_char(o, '\n');
+}
+
+static void put_stalls(struct xvt_analyze *a, const struct xvt_analyze_look *look,
+		       struct xvt_out *o)
+{
+	const size_t n = look->top && look->top < a->stall_count ? look->top : a->stall_count;
+	char text[32];
+
+	duration(text, sizeof(text), a->options.stall_min_ns);
+	xvt_out_printf(o, "STALLS of %s and more: %zu%s\n", text, a->stall_count,
+		       n < a->stall_count ? ", the longest ones (--top)" : "");
+	if (n)
+		xvt_out_str(o, "   LENGTH  BEGIN                 VCPU     GUEST    TASK: CAUSE\n");
+	for (size_t i = 0; i < n; i++)
+		put_stall(o, &a->stalls[i]);
+	xvt_out_char(o, '\n');
+}
+
+/* -- lines ----------------------------------------------------------------------------- */
+
+static void put_figure(struct xvt_out *o, struct xvt_figure *f)
+{
+	xvt_out_printf(o, " %8" PRIu64, f->n);
+	put_duration(o, f->sum_ns, 8);
+	put_duration(o, f->min_ns, 8);
+	put_duration(o, xvt_figure_quantile(f, 500), 8);
+	put_duration(o, xvt_figure_quantile(f, 990), 8);
+	put_duration(o, xvt_figure_quantile(f, 999), 8);
+	put_duration(o, f->max_ns, 8);
+	xvt_out_str(o, "  ");
+	xvt_out_time(o, f->max_at_ns);
+	put_bound(o, xvt_figure_bound_median(f), 8);
+	put_bound(o, f->bounds ? f->bound_most_ns : XVT_FIGURE_NO_BOUND, 8);
+}
+
+/* Own parts are the same at least and at most where no bound leaves anything open. */
+static bool is_one(const struct xvt_line *l)
+{
+	return l->own_least.sum_ns == l->own_most.sum_ns && !l->shares;
+}
+
+static void put_own(struct xvt_out *o, struct xvt_line *l)
+{
+	if (!l->own_most.n) {
+		xvt_out_printf(o, "%9s%-30s %8s\n", "", "  own", "-");
+		return;
+	}
+	if (!l->shares) {
+		xvt_out_printf(o, "%9s%-30s", "", is_one(l) ? "  own" : "  own, at least");
+		put_figure(o, &l->own_least);
+		xvt_out_char(o, '\n');
+	}
+	if (is_one(l))
+		return;
+	xvt_out_printf(o, "%9s%-30s", "", "  own, at most");
+	put_figure(o, &l->own_most);
+	xvt_out_char(o, '\n');
+}
+
+static void put_hist(struct xvt_out *o, const struct xvt_figure *f)
+{
+	uint64_t counts[XVT_FIGURE_POWERS], most = 1;
+	const unsigned int n = xvt_figure_powers(f, counts);
+	unsigned int first = 0;
+	char text[32];
+
+	while (first < n && !counts[first])
+		first++;
+	for (unsigned int i = first; i < n; i++)
+		most = counts[i] > most ? counts[i] : most;
+	for (unsigned int i = first; i < n; i++) {
+		duration(text, sizeof(text), i ? 1ull << i : 0);
+		xvt_out_printf(o, "%20s.. %8" PRIu64 " |", text, counts[i]);
+		for (uint64_t k = 0; k < (counts[i] * BAR + most - 1) / most; k++)
+			xvt_out_char(o, '#');
+		xvt_out_char(o, '\n');
+	}
+}
+
+/* A line is not recorded as a whole, or a part of its time is not. */
+static void put_verdict(struct xvt_out *o, const struct xvt_line *l)
+{
+	xvt_out_printf(o, "  %s", xvt_verdict_name(l->verdict));
+	if (l->verdict == XVT_NOT_RECORDED && l->needs)
+		xvt_out_printf(o, ": %s", l->needs);
+	xvt_out_char(o, '\n');
+}
+
+static void put_line(struct xvt_out *o, struct xvt_line *l, bool hist)
+{
+	const bool has_own = l->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED);
+	const char *by = strcmp(l->kind, "taken_by") == 0 ? "  by " : "";
+	char text[160], sum[32];
+
+	snprintf(text, sizeof(text), "%s%s%s", by, l->what,
+		 l->who && l->who->recorder ? " (recording)" : "");
+	put_place(o, l->machine, l->ring, l->shares, 8);
+	xvt_out_printf(o, " %-30s", text);
+	if (l->wall.n)
+		put_figure(o, &l->wall);
+	else
+		xvt_out_printf(o, " %8u", 0);
+	put_verdict(o, l);
+	if (l->wall.n && has_own)
+		put_own(o, l);
+	if (l->untold) {
+		duration(sum, sizeof(sum), l->untold_ns);
+		xvt_out_printf(o, "%9s%-30s %8" PRIu64 " %8s\n", "", "  cannot be told", l->untold,
+			       sum);
+	}
+	if (hist && l->wall.n)
+		put_hist(o, &l->wall);
+}
+
+static bool is_of_group(const struct xvt_line *a, const struct xvt_line *b)
+{
+	return a->analysis == b->analysis && a->machine == b->machine && a->ring == b->ring &&
+	       strcmp(a->kind, b->kind) == 0;
+}
+
+static void put_lines(struct xvt_analyze *a, const struct xvt_analyze_look *look, struct xvt_out *o)
+{
+	size_t of_group = 0, left = 0;
+
+	xvt_out_printf(o, "%-39s %8s %8s %8s %8s %8s %8s %8s  %-15s %8s %8s  %s\n", "VCPU     WHAT",
+		       "N", "SUM", "MIN", "P50", "P99", "P99.9", "MAX", "BEGIN OF MAX", "BOUND",
+		       "WORST", "VERDICT");
+	for (size_t i = 0; i < a->lines.count; i++) {
+		struct xvt_line *l = a->lines.v[i];
+
+		of_group = i && is_of_group(a->lines.v[i - 1], l) ? of_group + 1 : 0;
+		if (look->top && of_group >= look->top)
+			left++;
+		else
+			put_line(o, l, look->hist);
+	}
+	if (left)
+		xvt_out_printf(o, "%zu more lines (--top)\n", left);
+}
+
+void xvt_analyze_text(struct xvt_analyze *a, const struct xvt_analyze_look *look, struct xvt_out *o)
+{
+	if (a->options.analyses & XVT_ANALYZE_STALLS)
+		put_stalls(a, look, o);
+	put_lines(a, look, o);
+	if (a->impossible)
+		xvt_out_printf(o,
+			       "%" PRIu64 " events of guests lie, with their bounds, in times in "
+			       "which the thread of their vCPU was off the CPU: a clock is wrong "
+			       "(see xvtrace-verify(1))\n",
+			       a->impossible);
+}

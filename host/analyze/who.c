@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/* who.c - the threads of the host that had its CPUs, each by its number and its name. */
+#include "analyze/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+static int add(struct whos *w, const struct xvt_who *who)
+{
+	struct xvt_who *copy;
+
+	if (xvt_grow(&w->v, &w->room, w->count + 1, sizeof(struct xvt_who *)))
+		return -1;
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return -1;
+	*copy = *who;
+	w->v[w->count++] = copy;
+	return 0;
+}
+
+int whos_init(struct whos *w)
+{
+	static const struct xvt_who fixed[] = {
+		[WHO_NONE] = { 0, false, "an idle host CPU" },
+		[WHO_MISSING] = { -1, false, "(not recorded)" },
+		[WHO_OTHERS] = { -2, false, "(several others)" },
+	};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (add(w, &fixed[i]))
+			return -1;
+	return 0;
+}
+
+void whos_fini(struct whos *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->v[i]);
+	free(w->v);
+	free(w->slots);
+}
+
+static size_t slot_of(const struct whos *w, int tid, const char *name)
+{
+	size_t at = (uint32_t)tid * 2654435769u & (w->slot_count - 1);
+
+	for (; w->slots[at]; at = (at + 1) & (w->slot_count - 1)) {
+		const struct xvt_who *who = w->v[w->slots[at] - 1];
+
+		if (who->tid == tid && strcmp(who->name, name) == 0)
+			break;
+	}
+	return at;
+}
+
+static int grow_slots(struct whos *w)
+{
+	struct whos more = *w;
+
+	if (w->slot_count > 2 * w->count)
+		return 0;
+	more.slot_count = w->slot_count ? 2 * w->slot_count : 256;
+	more.slots = calloc(more.slot_count, sizeof(*more.slots));
+	if (!more.slots)
+		return -1;
+	for (uint32_t i = WHO_OTHERS + 1; i < w->count; i++)
+		more.slots[slot_of(&more, w->v[i]->tid, w->v[i]->name)] = i + 1;
+	free(w->slots);
+	*w = more;
+	return 0;
+}
+
+/* A thread of a process that is called xvtrace, a worker of io_uring among them. */
+static bool is_recorder(struct xvt_analyze *a, int tid)
+{
+	const unsigned int host = a->host.machine->number;
+	const struct xvtrace_task *t = xvtrace_reader_task_of(a->reader, host, tid);
+	bool kernel;
+	int process;
+
+	if (t && strcmp(t->comm, "xvtrace") == 0)
+		return true;
+	process = xvtrace_reader_process(a->reader, host, tid, &kernel);
+	if (process <= 0 || process == tid)
+		return false;
+	t = xvtrace_reader_task_of(a->reader, host, process);
+	return t && strcmp(t->comm, "xvtrace") == 0;
+}
+
+static void name(struct xvt_analyze *a, int tid, char *to, size_t size)
+{
+	const struct xvtrace_task *t =
+		xvtrace_reader_task_of(a->reader, a->host.machine->number, tid);
+	char comm[40];
+
+	xvt_text_clean(comm, sizeof(comm), t ? t->comm : "<...>", t ? strlen(t->comm) : 5);
+	snprintf(to, size, "%s-%d", comm, tid);
+}
+
+uint32_t whos_of(struct xvt_analyze *a, int tid)
+{
+	struct whos *w = &a->whos;
+	struct xvt_who who = { .tid = tid };
+	size_t at;
+
+	if (!tid)
+		return WHO_NONE;
+	if (grow_slots(w))
+		return WHO_OTHERS;
+	name(a, tid, who.name, sizeof(who.name));
+	at = slot_of(w, tid, who.name);
+	if (w->slots[at])
+		return w->slots[at] - 1;
+	who.recorder = is_recorder(a, tid);
+	if (add(w, &who))
+		return WHO_OTHERS;
+	w->slots[at] = (uint32_t)w->count;
+	return (uint32_t)w->count - 1;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_analyze.c - `xvtrace analyze`: where the guests' time went. */
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "cli/cmd.h"
+#include "cli/confine.h"
+#include "cli/pager.h"
+#include "cli/select.h"
+#include "cli/standard.h"
+#include "cli/trace_path.h"
+
+#define STALL_NS 1000000u /* --min of stalls */
+#define TOP	 10u
+
+struct analyze_opts {
+	struct xvt_select select;
+	uint64_t min_ns;
+	uint64_t top;
+	bool json;
+	bool hist;
+	bool no_pager;
+};
+
+static const struct xvt_opt analyze_opts[] = {
+	XVT_OPT(struct analyze_opts, select.vm, "vm", 0, XVT_OPT_WORDS, "VM",
+		"only vCPUs of this machine, such as g1,g2; !VM: not these"),
+	XVT_OPT(struct analyze_opts, select.cpu, "cpu", 0, XVT_OPT_LIST, "N",
+		"only these vCPUs, such as 0-3,7; again for more"),
+	XVT_OPT(struct analyze_opts, min_ns, "min", 0, XVT_OPT_TIME, "D",
+		"only what took at least D, such as 50us; of stalls 1ms if not given"),
+	XVT_OPT(struct analyze_opts, top, "top", 0, XVT_OPT_COUNT, "N",
+		"the N longest stalls, and the first N lines of each kind (10)"),
+	XVT_OPT(struct analyze_opts, hist, "hist", 0, XVT_OPT_BOOL, NULL,
+		"a histogram of each line, by powers of two"),
+	XVT_OPT(struct analyze_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
+		"as JSON, format xvtrace-analyze/1; all lines"),
+	XVT_OPT(struct analyze_opts, select.from, "from", 0, XVT_OPT_STRING, "T",
+		"begin at T: a time as printed, +SEC, -SEC from the end, or a time of day"),
+	XVT_OPT(struct analyze_opts, select.to, "to", 0, XVT_OPT_STRING, "T", "end at T"),
+	XVT_OPT(struct analyze_opts, select.last_ns, "last", 0, XVT_OPT_TIME, "D",
+		"only the last D of the trace, such as 50ms"),
+	XVT_OPT(struct analyze_opts, select.around, "around", 0, XVT_OPT_STRING, "T",
+		"only events around T, or around the event @N of the trace"),
+	XVT_OPT(struct analyze_opts, select.span_ns, "span", 0, XVT_OPT_TIME, "D",
+		"with --around: this long before and after it (5ms)"),
+	XVT_OPT(struct analyze_opts, select.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
+		"the new times also for a trace without an end"),
+	XVT_OPT(struct analyze_opts, select.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
+		"the times of the recording, not by all clock samples of the trace"),
+	XVT_OPT(struct analyze_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
+		"on a terminal, too, no pager"),
+	XVT_OPT(struct analyze_opts, select.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
+		"no warnings about an incomplete trace"),
+	XVT_OPT_END,
+};
+
+static const struct {
+	const char *name;
+	enum xvt_analysis bit;
+} analyses[] = {
+	{ "cpu", XVT_ANALYZE_CPU },
+	{ "stalls", XVT_ANALYZE_STALLS },
+	{ "sched", XVT_ANALYZE_SCHED },
+	{ "irq", XVT_ANALYZE_IRQ },
+};
+
+#define ANALYSES (sizeof(analyses) / sizeof(analyses[0]))
+
+/* Of "cpu,stalls". Returns 0 after a message. */
+static unsigned int parse_analyses(const char *text)
+{
+	unsigned int bits = 0;
+
+	for (const char *at = text;; at++) {
+		const size_t len = strcspn(at, ",");
+		size_t i = 0;
+
+		while (i < ANALYSES &&
+		       (strlen(analyses[i].name) != len || strncmp(analyses[i].name, at, len) != 0))
+			i++;
+		if (i == ANALYSES) {
+			xvt_error(text, "no such analysis; there are cpu, stalls, sched, irq");
+			return 0;
+		}
+		bits |= analyses[i].bit;
+		at += len;
+		if (!*at)
+			return bits;
+	}
+}
+
+/* -- which lines are wanted ------------------------------------------------------------ */
+
+/* The library's reader must have the events of all machines: the host tells what it took. */
+static bool wants(void *arg, const struct xvtrace_ring *ring)
+{
+	return xvt_select_has_ring(arg, ring);
+}
+
+/* Machines and CPUs that the trace does not have are errors, as in report. */
+static int check_rings(const struct xvt_select *select, const struct xvt_export *x)
+{
+	static struct xvt_select rings;
+	struct xvt_export y = { .trace = x->trace };
+	int status;
+
+	rings.vm = select->vm;
+	rings.cpu = select->cpu;
+	status = xvt_select_begin(&rings, &y);
+	xvtrace_reader_free(y.reader);
+	return status;
+}
+
+/* -- the pass -------------------------------------------------------------------------- */
+
+static int read_all(struct xvt_export *x, struct xvt_analyze *a)
+{
+	const struct xvtrace_event *ev;
+	int got, err = 0;
+
+	while (!err && (got = xvt_export_next(x, &ev)) != 0)
+		err = got < 0 ? got : xvt_analyze_feed(a, ev);
+	return err ? err : xvt_analyze_end(a);
+}
+
+static int show(const struct analyze_opts *opts, struct xvt_analyze *a)
+{
+	const struct xvt_analyze_look look = { .top = opts->top, .hist = opts->hist };
+	static struct xvt_out out;
+	int err = xvt_out_open(&out, "-");
+
+	if (!err && opts->json)
+		xvt_analyze_json(a, &look, &out);
+	else if (!err)
+		xvt_analyze_text(a, &look, &out);
+	if (xvt_out_close(&out)) {
+		err = out.err;
+		xvt_error("standard output", "%s", strerror(-err));
+	}
+	return err;
+}
+
+static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_export *x)
+{
+	const struct xvt_analyze_options o = {
+		.analyses = bits,
+		.min_ns = opts->min_ns,
+		.stall_min_ns = opts->min_ns ? opts->min_ns : STALL_NS,
+		.wants = wants,
+		.arg = &opts->select,
+	};
+	struct xvt_analyze *a = NULL;
+	int err = xvt_once_new(&x->once, x->trace);
+
+	if (!err)
+		err = xvt_analyze_new(&a, &o, x->trace, x->reader);
+	if (!err)
+		err = read_all(x, a);
+	if (err)
+		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
+	else
+		err = show(opts, a);
+	xvt_analyze_free(a);
+	xvt_once_free(x->once);
+	x->once = NULL;
+	return err;
+}
+
+static int run(const struct xvt_command *cmd, int argc, char **argv)
+{
+	static struct analyze_opts opts;
+	struct xvt_export x = { .bound = true, .states = true };
+	static struct xvt_select all;
+	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status, err;
+	const char *const *paths;
+	unsigned int bits;
+	size_t count;
+
+	if (at < 0)
+		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (at == argc) {
+		xvt_error("analyze", "say which analysis: cpu, stalls, sched, irq");
+		return XVT_EXIT_USAGE;
+	}
+	bits = parse_analyses(argv[at++]);
+	if (!bits)
+		return XVT_EXIT_USAGE;
+	if (!xvt_standard_inputs(argc - at, argv + at))
+		return XVT_EXIT_FAIL;
+	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
+	if (!count)
+		return XVT_EXIT_USAGE;
+	opts.top = opts.top ? opts.top : opts.json ? 0 : TOP;
+	if (!opts.no_pager && !opts.json)
+		xvt_pager_prepare();
+	xvt_confine(false);
+	all = opts.select;
+	all.vm.n = all.cpu.n = 0;
+	status = xvt_select_open_several(&all, paths, count, &x);
+	if (!status) {
+		status = check_rings(&opts.select, &x);
+		if (status)
+			xvt_select_close(&all, &x, true);
+	}
+	if (status) {
+		xvt_pager_end();
+		return status;
+	}
+	xvt_confine_opened();
+	xvt_pager_begin();
+	err = analyze(&opts, bits, &x);
+	status = xvt_select_close(&all, &x, err);
+	xvt_pager_end();
+	return status;
+}
+
+const struct xvt_command xvt_cmd_analyze = {
+	.name = "analyze",
+	.args = "cpu|stalls|sched|irq [FILE.xvt|DIR]...",
+	.brief = "say where the guests' time went: who took their CPUs, stalls, waits, handlers",
+	.opts = analyze_opts,
+	.run = run,
+};

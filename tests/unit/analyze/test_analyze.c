@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_analyze.c - what host/analyze/ says of traces in which it is known by construction what
+ * happened. Times in the stories are microseconds; g1's clock is right to 2 us unless a story says
+ * otherwise.
+ */
+#include "suites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "export/once.h"
+#include "story.h"
+
+#define HEAD                    \
+	"host 4\n"              \
+	"guest g1 2 2000\n"     \
+	"thread 501 g1:vcpu0\n" \
+	"thread 502 g1:vcpu1\n"
+/* vCPU 0 runs a task of its guest from 10 us on. */
+#define BUSY                                    \
+	HEAD "0 h:0 switch swapper-0 R x-501\n" \
+	     "10 g1:0 switch swapper-0 R work-10\n"
+#define US 1000ull
+
+static struct xvtrace *trace;
+static struct xvtrace_reader *reader;
+static struct xvt_once *once;
+static struct xvt_analyze *a;
+static const struct xvt_stall *stalls;
+static size_t stall_count;
+
+static void fini(void)
+{
+	xvt_analyze_free(a);
+	xvt_once_free(once);
+	xvtrace_reader_free(reader);
+	xvtrace_close(trace);
+	a = NULL;
+	once = NULL;
+	reader = NULL;
+	trace = NULL;
+}
+
+static void analyze(const char *story)
+{
+	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS |
+							   XVT_ANALYZE_SCHED | XVT_ANALYZE_IRQ,
+					       .stall_min_ns = 500 * US };
+	const char *path = scratch_path("story.xvt");
+	const struct xvtrace_event *ev;
+	struct xvtrace_error error;
+
+	fini();
+	story_make(story, path);
+	ck_assert_msg(!xvtrace_open(&trace, path, 0, &error), "%s", error.text);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(reader, XVTRACE_BOUND | XVTRACE_STATES), 0);
+	ck_assert_int_eq(xvt_once_new(&once, trace), 0);
+	ck_assert_int_eq(xvt_analyze_new(&a, &o, trace, reader), 0);
+	while (xvtrace_next(reader, &ev) > 0)
+		if (!xvt_once_again(once, ev))
+			ck_assert_int_eq(xvt_analyze_feed(a, ev), 0);
+	ck_assert_int_eq(xvt_analyze_end(a), 0);
+	stall_count = xvt_analyze_stalls(a, &stalls);
+}
+
+/* The line of a kind; what: its begin. cpu -1: of the machine. NULL: there is none. */
+static struct xvt_line *line(const char *kind, int cpu, const char *what)
+{
+	struct xvt_line *const *lines;
+	const size_t n = xvt_analyze_lines(a, &lines);
+
+	for (size_t i = 0; i < n; i++) {
+		struct xvt_line *l = lines[i];
+
+		if (strcmp(l->kind, kind) == 0 && strcmp(l->machine->name, "g1") == 0 &&
+		    (cpu < 0 ? !l->ring : l->ring && l->ring->cpu == (unsigned int)cpu) &&
+		    strncmp(l->what, what, strlen(what)) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+static uint64_t sum(const char *kind, int cpu, const char *what)
+{
+	struct xvt_line *l = line(kind, cpu, what);
+
+	return l ? l->wall.sum_ns : 0;
+}
+
+static void is_stall(uint64_t begin_us, uint64_t end_us, enum xvt_cause cause, const char *most,
+		     uint64_t most_us)
+{
+	ck_assert_uint_eq(stall_count, 1);
+	ck_assert_uint_eq(stalls[0].begin_ns, STORY_BEGIN_NS + begin_us * US);
+	ck_assert_uint_eq(stalls[0].end_ns, STORY_BEGIN_NS + end_us * US);
+	ck_assert_int_eq(stalls[0].cause, cause);
+	ck_assert(!most == !stalls[0].most);
+	if (!most)
+		return;
+	ck_assert_str_eq(stalls[0].most->name, most);
+	ck_assert_uint_eq(stalls[0].most_ns, most_us * US);
+}
+
+/* -- who took a vCPU ------------------------------------------------------------------- */
+
+/* 1 of the reference's scenarios. */
+START_TEST(one_thread_takes_a_vcpu)
+{
+	analyze(BUSY "100 h:0 switch x-501 R noisy-900\n"
+		     "3100 h:0 switch noisy-900 S x-501\n"
+		     "3200 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3100, XVT_CAUSE_PREEMPTED, "noisy-900", 3000);
+	ck_assert_int_eq(stalls[0].verdict, XVT_PROVEN);
+	ck_assert_str_eq(stalls[0].guest, "task");
+	ck_assert_str_eq(stalls[0].task, "work");
+	ck_assert_int_eq(stalls[0].pid, 10);
+	ck_assert(!stalls[0].open && !stalls[0].shares);
+	ck_assert_uint_eq(sum("taken", 0, ""), 3000 * US);
+	ck_assert_uint_eq(sum("taken_by", 0, "noisy-900"), 3000 * US);
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 200 * US);
+	ck_assert_uint_eq(xvt_analyze_impossible(a), 0);
+}
+END_TEST
+
+#define CHAIN                                        \
+	BUSY "100 h:0 switch x-501 R bash-900\n"     \
+	     "200 h:0 switch bash-900 R noisy-901\n" \
+	     "3000 h:0 switch noisy-901 S kw-902\n"  \
+	     "3100 h:0 switch kw-902 S x-501\n"      \
+	     "3200 g1:0 switch work-10 S swapper-0\n"
+
+/* 2: neither the first nor the last one is it. */
+START_TEST(of_a_chain_the_one_with_the_most_time_counts)
+{
+	analyze(CHAIN);
+	is_stall(100, 3100, XVT_CAUSE_PREEMPTED, "noisy-901", 2800);
+	ck_assert_str_eq(stalls[0].first->name, "bash-900");
+	ck_assert_str_eq(stalls[0].last->name, "kw-902");
+	ck_assert_uint_eq(sum("taken_by", 0, "bash-900"), 100 * US);
+	ck_assert_uint_eq(sum("taken_by", 0, "noisy-901"), 2800 * US);
+	ck_assert_uint_eq(sum("taken_by", 0, "kw-902"), 100 * US);
+}
+END_TEST
+
+/* 3: with the switches of VMM threads alone, nobody is named. */
+START_TEST(an_occupant_that_was_not_recorded_is_not_guessed)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3100 h:0 switch kw-902 S x-501\n"
+		     "3200 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3100, XVT_CAUSE_PREEMPTED, "(not recorded)", 3000);
+	ck_assert_int_eq(stalls[0].verdict, XVT_NOT_RECORDED);
+	ck_assert_uint_eq(sum("taken", 0, ""), 3000 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_PROVEN);
+	ck_assert_int_eq(line("taken_by", 0, "(not")->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_null(line("taken_by", 0, "bash"));
+	ck_assert_ptr_null(line("taken_by", 0, "kw"));
+}
+END_TEST
+
+/* 4 */
+START_TEST(silence_of_an_idle_vcpu_is_no_stall)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "10 g1:0 switch work-10 S swapper-0\n"
+		     "20 h:0 switch x-501 S swapper-0\n"
+		     "100020 h:0 waking x-501 0 irq\n"
+		     "100030 h:0 switch swapper-0 R x-501\n"
+		     "100040 g1:0 switch swapper-0 R work-10\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(sum("taken", 0, ""), 0);
+	ck_assert_uint_eq(sum("idle", 0, ""), 100010 * US);
+}
+END_TEST
+
+/* 5: an event of the guest within its bound of both ends may be before or behind the interval. */
+START_TEST(what_the_bounds_leave_open_is_not_told)
+{
+	static const uint64_t at_ns[] = { 99500, 100500, 101500 };
+	const uint64_t wall = at_ns[_i] - 10000;
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 BUSY "100 h:0 switch x-501 R bash-900\n"
+		      "101 h:0 switch bash-900 R x-501\n"
+		      "%.1f g1:0 switch work-10 S swapper-0\n"
+		      "200 h:0 switch x-501 S swapper-0\n",
+		 (double)at_ns[_i] / 1000);
+	analyze(story);
+	ck_assert_uint_eq(line("taken", 0, "")->wall.n, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, 1);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 1 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_UNTOLD);
+	/* A task that ran over it, or not: own is a range. */
+	ck_assert_uint_eq(line("run", -1, "")->wall.sum_ns, wall);
+	ck_assert_uint_eq(line("run", -1, "")->own_most.sum_ns, wall);
+	ck_assert_uint_eq(line("run", -1, "")->own_least.sum_ns, wall - 1 * US);
+	ck_assert_uint_eq(xvt_analyze_impossible(a), 0);
+}
+END_TEST
+
+/* An interval of 1 us is told where no event is near it. */
+START_TEST(a_short_interval_without_events_near_it_is_told)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "101 h:0 switch bash-900 R x-501\n"
+		     "103.5 g1:0 switch work-10 S swapper-0\n"
+		     "200 h:0 switch x-501 S swapper-0\n");
+	ck_assert_uint_eq(sum("taken", 0, ""), 1 * US);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, 0);
+	ck_assert_uint_eq(line("run", -1, "")->own_most.sum_ns, 92500);
+	ck_assert_uint_eq(line("run", -1, "")->own_least.sum_ns, 92500);
+}
+END_TEST
+
+/* 7 */
+START_TEST(a_vmm_that_sleeps_is_a_cause_of_its_own)
+{
+	analyze(BUSY "100 h:0 switch x-501 S other-900\n"
+		     "4000 h:0 waking x-501 0 qemu-500\n"
+		     "4200 h:0 switch other-900 R x-501\n"
+		     "4300 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 4200, XVT_CAUSE_SLEEPS, "other-900", 200);
+	ck_assert_str_eq(stalls[0].waker->name, "<...>-500");
+	ck_assert(!stalls[0].waker_irq);
+	ck_assert_uint_eq(sum("asleep", 0, ""), 3900 * US);
+	ck_assert_uint_eq(sum("taken_by", 0, "other-900"), 200 * US);
+}
+END_TEST
+
+/* 8: it waits behind two threads on two CPUs. */
+START_TEST(a_wait_goes_on_after_a_migration)
+{
+	analyze(BUSY "20 h:1 switch swapper-0 R bash-901\n"
+		     "30 h:0 switch x-501 S other-900\n"
+		     "1000 h:0 waking x-501 0 irq\n"
+		     "3000 h:1 migrate x-501 1\n"
+		     "6000 h:1 switch bash-901 R x-501\n"
+		     "6100 g1:0 switch work-10 S swapper-0\n");
+	is_stall(30, 6000, XVT_CAUSE_WAITS, "bash-901", 3000);
+	ck_assert(stalls[0].waker_irq);
+	ck_assert_uint_eq(sum("taken_by", 0, "other-900"), 2000 * US);
+	ck_assert_uint_eq(sum("taken_by", 0, "bash-901"), 3000 * US);
+	ck_assert_uint_eq(sum("asleep", 0, ""), 970 * US);
+}
+END_TEST
+
+/* 9 */
+START_TEST(a_pause_is_no_preemption)
+{
+	analyze(BUSY "100 h:0 switch x-501 S swapper-0\n"
+		     "110 g1 paused\n"
+		     "9000 g1 runs 110\n"
+		     "9010 h:0 waking x-501 0 qemu-500\n"
+		     "9020 h:0 switch swapper-0 R x-501\n"
+		     "9100 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 9020, XVT_CAUSE_PAUSED, "an idle host CPU", 10);
+	ck_assert_uint_eq(sum("paused", 0, ""), 8920 * US);
+	ck_assert_uint_eq(sum("taken", 0, ""), 0);
+}
+END_TEST
+
+/* 10: what the guest was at before the interval was in an event that was lost. */
+START_TEST(a_loss_leaves_the_interval_before_it_open)
+{
+	analyze(BUSY "20 g1:0 soft 1\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3100 g1:0 lost 3\n"
+		     "3100 g1:0 softx 1\n"
+		     "3200 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, 1);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	ck_assert_ptr_null(line("softirq", -1, "")); /* no pair over the loss */
+	ck_assert_ptr_null(line("run", -1, ""));
+}
+END_TEST
+
+START_TEST(a_loss_of_the_host_leaves_the_interval_open)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "2000 h:0 lost 7\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3200 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	ck_assert_uint_eq(line("run", -1, "")->own_unknown, 1);
+}
+END_TEST
+
+/* 12: the VMM's number of a vCPU is not the guest's. */
+START_TEST(a_vcpu_is_found_by_its_hardware_number)
+{
+	analyze("host 2\n"
+		"guest g1 2 2000 8\n"
+		"thread 501 g1:vcpu0\n"
+		"thread 509 g1:vcpu9\n"
+		"0 h:0 switch swapper-0 R x-509\n"
+		"10 g1:1 switch swapper-0 R work-10\n"
+		"100 h:0 switch x-509 R bash-900\n"
+		"3000 h:0 switch bash-900 R x-509\n"
+		"3100 g1:1 switch work-10 S swapper-0\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	ck_assert_uint_eq(stalls[0].ring->cpu, 1);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_NOT_RECORDED);
+}
+END_TEST
+
+/* 20 */
+START_TEST(a_time_in_doubt_tells_nothing)
+{
+	static const char *const flags[] = { "U", "C", "" };
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 HEAD "0 h:0 switch swapper-0 R x-501\n"
+		      "10%s g1:0 switch swapper-0 R work-10\n"
+		      "100 h:0 switch x-501 R bash-900\n"
+		      "3000 h:0 switch bash-900 R x-501\n"
+		      "3200 g1:0 switch work-10 S swapper-0\n",
+		 flags[_i]);
+	analyze(story);
+	ck_assert_uint_eq(stall_count, flags[_i][0] ? 0 : 1);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, flags[_i][0] ? 1 : 0);
+	ck_assert_uint_eq(line("run", -1, "")->own_unknown, flags[_i][0] ? 1 : 0);
+}
+END_TEST
+
+/* 21: while the thread is on a CPU, each of its vCPUs may run or not. */
+START_TEST(a_thread_of_all_vcpus_proves_what_it_took_alone)
+{
+	analyze("host 2\n"
+		"guest g1 2 2000\n"
+		"thread 501 g1:vcpus\n"
+		"0 h:0 switch swapper-0 R x-501\n"
+		"10 g1:0 switch swapper-0 R work-10\n"
+		"20 g1:1 switch work-11 S swapper-0\n"
+		"100 h:0 switch x-501 R bash-900\n"
+		"3000 h:0 switch bash-900 R x-501\n"
+		"3100 g1:0 switch work-10 S swapper-0\n"
+		"3200 g1:1 switch swapper-0 S work-11\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900); /* of one: the other is idle */
+	ck_assert_uint_eq(stalls[0].ring->cpu, 0);
+	ck_assert(stalls[0].shares);
+	ck_assert(line("run", -1, "run, all")->shares);
+	ck_assert_uint_eq(line("run", -1, "run, all")->own_most.sum_ns, 190 * US);
+	ck_assert_uint_eq(line("run", -1, "run, all")->own_least.sum_ns, 0);
+}
+END_TEST
+
+/* 24: it came when events of later times had been written. */
+START_TEST(a_late_event_is_taken_at_its_time)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3200 g1:0 switch other-11 S swapper-0\n"
+		     "50L g1:0 switch work-10 S other-11\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	ck_assert_str_eq(stalls[0].task, "other");
+	ck_assert_int_eq(stalls[0].pid, 11);
+}
+END_TEST
+
+/* 25: its number had the name of its parent before. */
+START_TEST(a_thread_has_the_name_that_it_has_at_last)
+{
+	analyze(BUSY "20 h:1 switch swapper-0 R bash-900\n"
+		     "30 h:1 switch bash-900 R swapper-0\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "600 h:0 switch bash-900 R other-901\n"
+		     "700 h:0 switch other-901 R bash-900\n"
+		     "3000 h:0 switch noisy-900 R x-501\n"
+		     "3200 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "noisy-900", 2800);
+	ck_assert_ptr_null(line("taken_by", 0, "bash"));
+}
+END_TEST
+
+/* 26: another vCPU put a task on its queue at 1000. */
+START_TEST(an_idle_vcpu_with_a_task_that_waits_is_stalled)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "5 h:1 switch swapper-0 R x-502\n"
+		     "10 g1:0 switch work-10 S swapper-0\n"
+		     "12 g1:1 switch swapper-0 R other-11\n"
+		     "20 h:0 switch x-501 S bash-900\n"
+		     "1000 g1:1 wakeup work-10 0\n"
+		     "1010 h:0 waking x-501 0 x-502\n"
+		     "4000 h:0 switch bash-900 R x-501\n"
+		     "4010 g1:0 switch swapper-0 R work-10\n");
+	is_stall(1000, 4000, XVT_CAUSE_WAITS, "bash-900", 2990);
+	ck_assert_str_eq(stalls[0].guest, "woken");
+	ck_assert_str_eq(stalls[0].waker->name, "g1:vcpu1-502");
+	ck_assert_uint_eq(sum("idle", 0, ""), 980 * US);
+	ck_assert_uint_eq(sum("taken", 0, ""), 3000 * US);
+}
+END_TEST
+
+START_TEST(the_recorder_is_named)
+{
+	analyze(HEAD "comm 900 xvtrace\n"
+		     "comm 901 iou-wrk-900\n"
+		     "process 901 900\n"
+		     "0 h:0 switch swapper-0 R x-501\n"
+		     "10 g1:0 switch swapper-0 R work-10\n"
+		     "100 h:0 switch x-501 R iou-wrk-901\n"
+		     "3000 h:0 switch iou-wrk-901 R x-501\n"
+		     "3200 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "iou-wrk-901", 2900);
+	ck_assert(stalls[0].most->recorder);
+	ck_assert(line("taken_by", 0, "iou")->who->recorder);
+}
+END_TEST
+
+/* Wall is told, own is not. */
+START_TEST(without_switches_of_the_host_nothing_is_taken)
+{
+	analyze(HEAD "10 g1:0 switch swapper-0 R work-10\n"
+		     "20 g1:0 soft 9\n"
+		     "9000 g1:0 softx 9\n"
+		     "9100 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_str_eq(line("stalls", 0, "")->needs, "record --host sched");
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_uint_eq(sum("softirq", -1, ""), 8980 * US);
+	ck_assert_uint_eq(line("softirq", -1, "")->own_most.n, 0); /* never wall */
+	ck_assert_uint_eq(line("softirq", -1, "")->own_unknown, 1);
+}
+END_TEST
+
+START_TEST(an_impossible_event_is_counted)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "1000 g1:0 switch work-10 S swapper-0\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3200 g1:0 switch swapper-0 R work-10\n");
+	ck_assert_uint_eq(xvt_analyze_impossible(a), 1);
+}
+END_TEST
+
+/* -- handlers and tasks ---------------------------------------------------------------- */
+
+/* 6, 23: wall is what lttng-irqstats says, own is without what the host took. */
+START_TEST(own_is_wall_less_what_the_host_took)
+{
+	struct xvt_line *soft, *irq;
+
+	analyze(BUSY "20 g1:0 soft 9\n"
+		     "500 h:0 switch x-501 R bash-900\n"
+		     "9500 h:0 switch bash-900 R x-501\n"
+		     "9700 g1:0 irq 24 virtio0\n"
+		     "9710 h:0 switch x-501 R bash-900\n"
+		     "9730 h:0 switch bash-900 R x-501\n"
+		     "9800 g1:0 irqx 24\n"
+		     "10020 g1:0 softx 9\n"
+		     "10030 g1:0 irqx 7\n" /* its entry was not recorded */
+		     "10040 g1:0 soft 1\n"
+		     "10100 g1:0 switch work-10 S swapper-0\n");
+	soft = line("softirq", -1, "softirq RCU");
+	irq = line("irq", -1, "irq 24 virtio0");
+	ck_assert_uint_eq(soft->wall.n, 1);
+	ck_assert_uint_eq(soft->wall.max_ns, 10000 * US);
+	ck_assert_uint_eq(soft->wall.max_at_ns, STORY_BEGIN_NS + 20 * US);
+	ck_assert_uint_eq(soft->own_least.max_ns, 980 * US);
+	ck_assert_uint_eq(soft->own_most.max_ns, 980 * US);
+	ck_assert_uint_eq(xvt_figure_bound_median(&soft->wall), 4000);
+	ck_assert_uint_eq(irq->wall.max_ns, 100 * US);
+	ck_assert_uint_eq(irq->own_most.max_ns, 80 * US);
+	ck_assert_ptr_null(line("irq", -1, "irq 7"));
+	ck_assert_ptr_null(line("softirq", -1, "softirq TIMER"));
+	ck_assert_str_eq(stalls[0].guest, "softirq");
+}
+END_TEST
+
+START_TEST(a_reset_ends_handlers_and_tasks)
+{
+	analyze(BUSY "20 g1:0 soft 9\n"
+		     "30 g1 reset\n"
+		     "40 g1:0 softx 9\n"
+		     "50 g1:0 switch work-10 S swapper-0\n"
+		     "60 g1:0 switch swapper-0 S work-10\n");
+	ck_assert_ptr_null(line("softirq", -1, ""));
+	ck_assert_ptr_null(line("run", -1, ""));
+}
+END_TEST
+
+/* 13 */
+START_TEST(a_switch_that_two_recorded_counts_once)
+{
+	analyze(BUSY "30 g1:0 waking next-11 0 work-10\n"
+		     "40 g1:0 switch work-10 S next-11\n"
+		     "40.5 g1:0 xswitch work-10 S next-11\n"
+		     "60 g1:0 switch next-11 S work-10\n"
+		     "60.5 g1:0 xswitch next-11 S work-10\n");
+	ck_assert_uint_eq(line("task_run", -1, "run next-11")->wall.n, 1);
+	ck_assert_uint_eq(line("task_run", -1, "run next-11")->wall.sum_ns, 20 * US);
+	ck_assert_uint_eq(line("task_wait", -1, "wait next-11")->wall.n, 1);
+	ck_assert_uint_eq(line("task_wait", -1, "wait next-11")->wall.sum_ns, 10 * US);
+}
+END_TEST
+
+/* Woken on vCPU 1; its own vCPU was taken for 2 ms of the wait. */
+START_TEST(a_wait_has_its_own_part)
+{
+	struct xvt_line *l;
+
+	analyze(BUSY "5 h:1 switch swapper-0 R x-502\n"
+		     "20 g1:1 switch swapper-0 R other-12\n"
+		     "100 g1:1 waking next-11 0 other-12\n"
+		     "110 g1:1 wakeup next-11 0 other-12\n"
+		     "1000 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3100 g1:0 switch work-10 R next-11\n"
+		     "3200 g1:0 waking next-11 0 other-12\n" /* it runs: no wait */
+		     "3300 g1:0 switch next-11 S work-10\n"
+		     "3400 g1:0 switch work-10 S next-11\n"
+		     "3500 g1:0 switch next-11 S swapper-0\n");
+	l = line("task_wait", -1, "wait next-11");
+	ck_assert_uint_eq(l->wall.n, 1);
+	ck_assert_uint_eq(l->wall.sum_ns, 3000 * US);
+	ck_assert_uint_eq(l->own_least.sum_ns, 1000 * US);
+	ck_assert_uint_eq(l->own_most.sum_ns, 1000 * US);
+	ck_assert_uint_eq(l->wall.max_at_ns, STORY_BEGIN_NS + 100 * US);
+	ck_assert_uint_eq(line("task_run", -1, "run next-11")->wall.n, 2);
+}
+END_TEST
+
+/* -- figures --------------------------------------------------------------------------- */
+
+START_TEST(quantiles_are_those_of_the_sorted_numbers)
+{
+	struct xvt_figure f = { 0 };
+	uint64_t counts[XVT_FIGURE_POWERS];
+
+	for (uint64_t i = 0; i < 1000; i++)
+		ck_assert_int_eq(xvt_figure_add(&f, (i * 7919) % 1000 + 1, i, 3, 2 * i), 0);
+	ck_assert_uint_eq(f.n, 1000);
+	ck_assert_uint_eq(f.sum_ns, 500500);
+	ck_assert_uint_eq(f.min_ns, 1);
+	ck_assert_uint_eq(f.max_ns, 1000);
+	ck_assert_uint_eq(f.max_at_ns * 7919 % 1000, 999);
+	ck_assert_uint_eq(xvt_figure_quantile(&f, 500), 500);
+	ck_assert_uint_eq(xvt_figure_quantile(&f, 990), 990);
+	ck_assert_uint_eq(xvt_figure_quantile(&f, 999), 999);
+	ck_assert_uint_eq(f.bound_most_ns, 1998);
+	ck_assert_uint_ge(xvt_figure_bound_median(&f), 998);
+	ck_assert_uint_le(xvt_figure_bound_median(&f), 998 + 998 / 64);
+	ck_assert_uint_eq(xvt_figure_powers(&f, counts), 10);
+	ck_assert_uint_eq(counts[9], 1000 - 511);
+	ck_assert_uint_eq(counts[0], 1);
+	xvt_figure_fini(&f);
+}
+END_TEST
+
+START_TEST(beyond_a_million_quantiles_are_a_64th_off_at_most)
+{
+	struct xvt_figure f = { 0 };
+	const unsigned int n = 1500000;
+
+	for (uint64_t i = 0; i < n; i++)
+		ck_assert_int_eq(xvt_figure_add(&f, i * 1000, i, 0, XVT_FIGURE_NO_BOUND), 0);
+	ck_assert(!xvt_figure_is_exact(&f));
+	for (unsigned int q = 1; q < 1000; q++) {
+		const uint64_t exact = (uint64_t)(n / 1000 * q - 1) * 1000;
+
+		ck_assert_uint_ge(xvt_figure_quantile(&f, q), exact);
+		ck_assert_uint_le(xvt_figure_quantile(&f, q), exact + exact / 64);
+	}
+	ck_assert_uint_eq(xvt_figure_quantile(&f, 1000), f.max_ns);
+	ck_assert_uint_eq(f.max_ns, (uint64_t)(n - 1) * 1000);
+	ck_assert_uint_eq(xvt_figure_bound_median(&f), XVT_FIGURE_NO_BOUND);
+	ck_assert_uint_eq(f.unbounded, n);
+	xvt_figure_fini(&f);
+}
+END_TEST
+
+Suite *analyze_suite(void)
+{
+	Suite *s = suite_create("analyze");
+	TCase *t = tcase_create("analyze");
+
+	tcase_add_checked_fixture(t, NULL, fini);
+	tcase_add_test(t, one_thread_takes_a_vcpu);
+	tcase_add_test(t, of_a_chain_the_one_with_the_most_time_counts);
+	tcase_add_test(t, an_occupant_that_was_not_recorded_is_not_guessed);
+	tcase_add_test(t, silence_of_an_idle_vcpu_is_no_stall);
+	tcase_add_loop_test(t, what_the_bounds_leave_open_is_not_told, 0, 3);
+	tcase_add_test(t, a_short_interval_without_events_near_it_is_told);
+	tcase_add_test(t, a_vmm_that_sleeps_is_a_cause_of_its_own);
+	tcase_add_test(t, a_wait_goes_on_after_a_migration);
+	tcase_add_test(t, a_pause_is_no_preemption);
+	tcase_add_test(t, a_loss_leaves_the_interval_before_it_open);
+	tcase_add_test(t, a_loss_of_the_host_leaves_the_interval_open);
+	tcase_add_test(t, a_vcpu_is_found_by_its_hardware_number);
+	tcase_add_loop_test(t, a_time_in_doubt_tells_nothing, 0, 3);
+	tcase_add_test(t, a_thread_of_all_vcpus_proves_what_it_took_alone);
+	tcase_add_test(t, a_late_event_is_taken_at_its_time);
+	tcase_add_test(t, a_thread_has_the_name_that_it_has_at_last);
+	tcase_add_test(t, an_idle_vcpu_with_a_task_that_waits_is_stalled);
+	tcase_add_test(t, the_recorder_is_named);
+	tcase_add_test(t, without_switches_of_the_host_nothing_is_taken);
+	tcase_add_test(t, an_impossible_event_is_counted);
+	tcase_add_test(t, own_is_wall_less_what_the_host_took);
+	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
+	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
+	tcase_add_test(t, a_wait_has_its_own_part);
+	tcase_add_test(t, quantiles_are_those_of_the_sorted_numbers);
+	tcase_add_test(t, beyond_a_million_quantiles_are_a_64th_off_at_most);
+	suite_add_tcase(s, t);
+	return s;
+}
