@@ -145,6 +145,15 @@ static int give(struct xvt_analyze *a, struct thread *t)
 	return err;
 }
 
+/* The thread was on a CPU and off it at times that nobody recorded. */
+static int give_unknown(struct xvt_analyze *a, struct thread *t, uint64_t begin_ns, uint64_t ns)
+{
+	t->off.begin_ns = begin_ns;
+	t->off.end_ns = ns;
+	t->off.lost = true;
+	return begin_ns < ns ? give(a, t) : 0;
+}
+
 static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, uint64_t ns)
 {
 	int err = 0;
@@ -154,7 +163,11 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 		if (t->waits)
 			charge(a, t, 0, false, ns);
 		t->off.end_ns = ns;
+		a->impossible += t->off.lost ? 0 : t->off.inside;
 		err = give(a, t);
+	} else if (t->state == THREAD_ON) {
+		t->off = (struct interval){ .waker = WHO_MISSING };
+		err = give_unknown(a, t, t->on_since_ns, ns);
 	}
 	if (!t->known_ns)
 		t->known_ns = ns;
@@ -164,8 +177,13 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 	return err;
 }
 
-static void switch_out(struct thread *t, unsigned int cpu, bool slept, uint64_t ns)
+static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu, bool slept,
+		      uint64_t ns)
 {
+	int err = 0;
+
+	if (t->state == THREAD_OFF)
+		err = give_unknown(a, t, t->off.begin_ns, ns);
 	if (!t->known_ns)
 		t->known_ns = ns;
 	if (t->state == THREAD_ON)
@@ -175,6 +193,7 @@ static void switch_out(struct thread *t, unsigned int cpu, bool slept, uint64_t 
 	t->waits = !slept;
 	t->since_ns = ns;
 	t->off = (struct interval){ .begin_ns = ns, .slept = slept, .waker = WHO_MISSING };
+	return err;
 }
 
 static int take_switch(struct xvt_analyze *a, const struct part_type *type,
@@ -196,8 +215,8 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	if (t)
 		err = switch_in(a, t, cpu, ev->ns);
 	t = thread_of(a, prev);
-	if (t)
-		switch_out(t, cpu, part_number(ev, type, SWITCH_STATE) & 0xff, ev->ns);
+	if (t && !err)
+		err = switch_out(a, t, cpu, part_number(ev, type, SWITCH_STATE) & 0xff, ev->ns);
 	*c = (struct host_cpu){ true, next, ev->ns };
 	return err;
 }

@@ -70,11 +70,12 @@ struct interval {
 	uint64_t begin_ns, end_ns;
 	uint64_t woken_ns; /* 0: it was not, or did not sleep */
 	bool slept;
-	bool lost;	/* events of the host are missing */
+	bool lost;	/* events of the host are missing: the thread may have been on a CPU */
 	bool ambiguous; /* a guest's event may be before or behind it */
 	bool open;
 	bool waker_irq;
-	uint32_t waker; /* WHO_MISSING: not recorded */
+	uint32_t inside; /* events of guests that seem to be in it */
+	uint32_t waker;	 /* WHO_MISSING: not recorded */
 	uint32_t first, last;
 	uint32_t count; /* of occupants */
 	struct occupant occupants[OCCUPANTS];
@@ -137,6 +138,7 @@ struct open_pair {
 	uint64_t number;
 	uint64_t ns, bound_ns;
 	uint64_t off_least, off_most; /* how long the thread had been off before it */
+	uint64_t lost_count;
 	bool doubt;
 	char text[32];
 };
@@ -146,7 +148,8 @@ struct open_pair {
 /* When the thread was off, of the last intervals. */
 #define HISTORY 512u
 struct past {
-	uint64_t begin_ns, end_ns, before_ns;
+	uint64_t begin_ns, end_ns;
+	bool lost;
 };
 
 struct vcpu {
@@ -169,8 +172,9 @@ struct vcpu {
 	uint64_t pending_ns; /* a task waits on its queue since then; 0: none does */
 	struct open_pair stack[NEST];
 	unsigned int depth;
-	struct open_pair run; /* of the task; ns 0: not known */
+	struct open_pair run; /* of the task, where it is known */
 	uint64_t off_ns;      /* how long the thread was off, in intervals before that event */
+	uint64_t lost_count;  /* those of them in which it may have been on a CPU */
 	struct past history[HISTORY];
 	uint64_t history_count;
 };

@@ -92,8 +92,8 @@ static struct wanting wanting_of(const struct vcpu *v, const struct interval *i)
 
 static void remember(struct vcpu *v, const struct interval *i)
 {
-	v->history[v->history_count++ % HISTORY] =
-		(struct past){ i->begin_ns, i->end_ns, v->off_ns };
+	v->history[v->history_count++ % HISTORY] = (struct past){ i->begin_ns, i->end_ns, i->lost };
+	v->lost_count += i->lost;
 	v->off_ns += i->end_ns - i->begin_ns;
 }
 
@@ -145,7 +145,7 @@ static struct part_span span_of(const struct vcpu *v, const struct open_pair *be
 	const uint64_t most = off_most - begin->off_least;
 
 	s.own_known = v->thread && v->thread->known_ns && v->thread->known_ns <= begin->ns &&
-		      !begin->doubt && !ev->doubt;
+		      !begin->doubt && !ev->doubt && begin->lost_count == v->lost_count;
 	s.own_most_ns = wall > least ? wall - least : 0;
 	/* The thread may have run another vCPU. */
 	s.own_least_ns = wall > most && !v->shares ? wall - most : 0;
@@ -161,6 +161,7 @@ static void open_at(struct open_pair *p, const struct vcpu *v, const struct gues
 				 .bound_ns = ev->bound_ns,
 				 .off_least = v->off_ns,
 				 .off_most = off_most,
+				 .lost_count = v->lost_count,
 				 .doubt = ev->doubt };
 	memcpy(p->text, ev->text, sizeof(p->text));
 }
@@ -198,8 +199,7 @@ static int task_ends(struct xvt_analyze *a, struct vcpu *v, const struct guest_e
 	return err;
 }
 
-/* How long the thread was off since `ns`, which is at most `bound_ns` wrong. false: too long ago.
- */
+/* How long the thread was off since `ns`, which is at most `bound_ns` wrong. false: not known. */
 static bool off_since(const struct vcpu *v, uint64_t ns, uint64_t bound_ns, uint64_t *least,
 		      uint64_t *most)
 {
@@ -212,6 +212,8 @@ static bool off_since(const struct vcpu *v, uint64_t ns, uint64_t bound_ns, uint
 
 		if (p->end_ns <= early)
 			return true;
+		if (p->lost)
+			return false;
 		*most += p->end_ns - (p->begin_ns > early ? p->begin_ns : early);
 		if (p->end_ns > late)
 			*least += p->end_ns - (p->begin_ns > late ? p->begin_ns : late);
@@ -246,7 +248,7 @@ static int take_switch(struct xvt_analyze *a, struct vcpu *v, const struct guest
 {
 	int err = 0;
 
-	if (v->run.ns && v->pid == ev->prev && v->pid > 0)
+	if (v->pid == ev->prev && v->pid > 0)
 		err = task_ends(a, v, ev, off_most);
 	if (!err && ev->woken_ns)
 		err = task_was_woken(a, v, ev, off_most);
@@ -264,7 +266,6 @@ static void forget(struct vcpu *v)
 {
 	v->pid = -1;
 	v->depth = 0;
-	v->run.ns = 0;
 	v->pending_ns = 0;
 }
 
@@ -318,18 +319,20 @@ static bool is_own(const struct guest_event *ev)
 	return !ev->doubt && ev->kind != PART_LOST && ev->kind != PART_RESET;
 }
 
-/* The thread is off now and was so long before the event: neither can be. */
-static bool is_impossible(const struct vcpu *v, const struct guest_event *ev, uint64_t bound_ns)
+/*
+ * The thread is off and was so long before the event, and the reader is long behind it. Either the
+ * switch to the thread was not recorded, or the event is impossible: the next switch tells.
+ */
+static bool is_inside(const struct vcpu *v, const struct guest_event *ev, uint64_t bound_ns)
 {
 	const struct thread *t = v->thread;
 
-	return t && t->state == THREAD_OFF && !t->off.lost &&
-	       t->off.begin_ns < before(ev->ns, bound_ns);
+	return t && t->state == THREAD_OFF && t->off.begin_ns < before(ev->ns, bound_ns);
 }
 
 static int take_event(struct xvt_analyze *a, struct vcpu *v)
 {
-	const struct guest_event ev = v->events[v->event_at++];
+	struct guest_event ev = v->events[v->event_at++];
 	const uint64_t b = after(ev.bound_ns, a->host.bound_ns);
 	uint64_t off_most;
 	int err = 0;
@@ -358,7 +361,10 @@ static int take_event(struct xvt_analyze *a, struct vcpu *v)
 		i->ambiguous = true;
 		off_most += i->end_ns - i->begin_ns;
 	}
-	a->impossible += is_own(&ev) && is_impossible(v, &ev, b);
+	if (is_own(&ev) && is_inside(v, &ev, b)) {
+		v->thread->off.inside++;
+		ev.doubt = true;
+	}
 	return err ? err : change(a, v, &ev, off_most);
 }
 

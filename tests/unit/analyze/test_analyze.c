@@ -292,6 +292,11 @@ START_TEST(a_loss_of_the_host_leaves_the_interval_open)
 	ck_assert_uint_eq(stall_count, 0);
 	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
 	ck_assert_uint_eq(line("run", -1, "")->own_unknown, 1);
+	analyze(BUSY "100 g1:0 soft 9\n"
+		     "2000 h:0 lost 7\n" /* the thread was on the CPU, as far as is known */
+		     "3000 g1:0 softx 9\n");
+	ck_assert_uint_eq(line("softirq", -1, "")->wall.max_ns, 2900 * US);
+	ck_assert_uint_eq(line("softirq", -1, "")->own_unknown, 1);
 }
 END_TEST
 
@@ -446,6 +451,55 @@ START_TEST(an_impossible_event_is_counted)
 }
 END_TEST
 
+/* The filter of ftrace leaves out switches from the idle task to a thread. */
+START_TEST(a_switch_that_was_not_recorded_leaves_its_time_open)
+{
+	analyze(BUSY "20 g1:0 soft 9\n"
+		     "100 h:0 switch x-501 S swapper-0\n"
+		     "1000 g1:0 softx 9\n" /* it came back, and nobody tells when */
+		     "1010 g1:0 soft 1\n"
+		     "3000 h:0 switch x-501 R bash-900\n"
+		     "6000 h:0 switch bash-900 R x-501\n"
+		     "6100 g1:0 softx 1\n"
+		     "6110 g1:0 soft 7\n"
+		     "6120 g1:0 softx 7\n"
+		     "6200 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(xvt_analyze_impossible(a), 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US + 3000 * US);
+	ck_assert_uint_eq(line("softirq", -1, "softirq RCU")->wall.max_ns, 980 * US);
+	ck_assert_uint_eq(line("softirq", -1, "softirq RCU")->own_unknown, 1);
+	ck_assert_uint_eq(line("softirq", -1, "softirq TIMER")->own_unknown, 1);
+	ck_assert_uint_eq(line("softirq", -1, "softirq SCHED")->own_most.max_ns, 10 * US);
+	ck_assert_uint_eq(line("run", -1, "")->own_unknown, 1);
+	analyze(BUSY "3000 h:0 switch bash-900 R x-501\n" /* its switch away is missing */
+		     "3100 h:0 switch x-501 R bash-900\n"
+		     "5100 h:0 switch bash-900 R x-501\n"
+		     "5200 g1:0 switch work-10 S swapper-0\n");
+	is_stall(3100, 5100, XVT_CAUSE_PREEMPTED, "bash-900", 2000);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, 1);
+	ck_assert_uint_eq(line("run", -1, "")->own_unknown, 1);
+}
+END_TEST
+
+/* 11: the file has one meaning of a number, without a time. Where it was another vCPU's before,
+ * that one is told nothing of, and the contradiction is counted. */
+START_TEST(a_number_that_was_used_twice_proves_nothing)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3050 g1:0 switch work-10 S swapper-0\n"
+		     "3100 h:0 switch x-501 S bash-900\n"
+		     "3200 g1:1 switch swapper-0 R other-12\n"
+		     "thread 501 g1:vcpu1\n"
+		     "9000 h:0 switch bash-900 R x-501\n"
+		     "9800 g1:1 switch other-12 S swapper-0\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_uint_eq(line("taken", 1, "")->wall.n, 0);
+	ck_assert_uint_eq(xvt_analyze_impossible(a), 1);
+}
+END_TEST
+
 /* -- handlers and tasks ---------------------------------------------------------------- */
 
 /* 6, 23: wall is what lttng-irqstats says, own is without what the host took. */
@@ -459,11 +513,14 @@ START_TEST(own_is_wall_less_what_the_host_took)
 		     "9700 g1:0 irq 24 virtio0\n"
 		     "9710 h:0 switch x-501 R bash-900\n"
 		     "9730 h:0 switch bash-900 R x-501\n"
+		     "9750 g1:0 irqx 7\n" /* its entry was not recorded */
 		     "9800 g1:0 irqx 24\n"
 		     "10020 g1:0 softx 9\n"
-		     "10030 g1:0 irqx 7\n" /* its entry was not recorded */
-		     "10040 g1:0 soft 1\n"
-		     "10100 g1:0 switch work-10 S swapper-0\n");
+		     "10040 g1:0 soft 1\n" /* its exit neither */
+		     "10100 g1:0 switch work-10 S next-11\n"
+		     "10200 h:0 switch x-501 R bash-900\n"
+		     "11200 h:0 switch bash-900 R x-501\n"
+		     "11300 g1:0 softx 1\n");
 	soft = line("softirq", -1, "softirq RCU");
 	irq = line("irq", -1, "irq 24 virtio0");
 	ck_assert_uint_eq(soft->wall.n, 1);
@@ -476,7 +533,23 @@ START_TEST(own_is_wall_less_what_the_host_took)
 	ck_assert_uint_eq(irq->own_most.max_ns, 80 * US);
 	ck_assert_ptr_null(line("irq", -1, "irq 7"));
 	ck_assert_ptr_null(line("softirq", -1, "softirq TIMER"));
+	ck_assert_uint_eq(stall_count, 2);
 	ck_assert_str_eq(stalls[0].guest, "softirq");
+	ck_assert_str_eq(stalls[1].guest, "task");
+}
+END_TEST
+
+/* The interval may be in the handler, which is shorter. */
+START_TEST(own_is_never_below_nothing)
+{
+	analyze(BUSY "99 g1:0 soft 9\n"
+		     "99.5 g1:0 softx 9\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "101 h:0 switch bash-900 R x-501\n"
+		     "200 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(line("softirq", -1, "")->own_most.sum_ns, 500);
+	ck_assert_uint_eq(line("softirq", -1, "")->own_least.sum_ns, 0);
+	ck_assert_uint_eq(line("softirq", -1, "")->own_least.n, 1);
 }
 END_TEST
 
@@ -533,6 +606,27 @@ START_TEST(a_wait_has_its_own_part)
 }
 END_TEST
 
+/* Woken while its vCPU was taken; what was taken before counts not. */
+START_TEST(a_wait_has_a_part_of_an_interval)
+{
+	struct xvt_line *l;
+
+	analyze(BUSY "5 h:1 switch swapper-0 R x-502\n"
+		     "20 g1:1 switch swapper-0 R other-12\n"
+		     "500 h:0 switch x-501 R bash-900\n"
+		     "600 h:0 switch bash-900 R x-501\n"
+		     "1000 h:0 switch x-501 R bash-900\n"
+		     "1500 g1:1 waking next-11 0 other-12\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3100 g1:0 switch work-10 R next-11\n"
+		     "3500 g1:0 switch next-11 S swapper-0\n");
+	l = line("task_wait", -1, "wait next-11");
+	ck_assert_uint_eq(l->wall.sum_ns, 1600 * US);
+	ck_assert_uint_eq(l->own_least.sum_ns, 98 * US);
+	ck_assert_uint_eq(l->own_most.sum_ns, 102 * US);
+}
+END_TEST
+
 /* -- figures --------------------------------------------------------------------------- */
 
 START_TEST(quantiles_are_those_of_the_sorted_numbers)
@@ -556,6 +650,11 @@ START_TEST(quantiles_are_those_of_the_sorted_numbers)
 	ck_assert_uint_eq(xvt_figure_powers(&f, counts), 10);
 	ck_assert_uint_eq(counts[9], 1000 - 511);
 	ck_assert_uint_eq(counts[0], 1);
+	xvt_figure_fini(&f);
+	for (uint64_t i = 1; i <= 3; i++)
+		ck_assert_int_eq(xvt_figure_add(&f, i, i, 3, 0), 0);
+	ck_assert_uint_eq(xvt_figure_quantile(&f, 500), 2);
+	ck_assert_uint_eq(xvt_figure_quantile(&f, 990), 3);
 	xvt_figure_fini(&f);
 }
 END_TEST
@@ -608,7 +707,11 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, the_recorder_is_named);
 	tcase_add_test(t, without_switches_of_the_host_nothing_is_taken);
 	tcase_add_test(t, an_impossible_event_is_counted);
+	tcase_add_test(t, a_switch_that_was_not_recorded_leaves_its_time_open);
+	tcase_add_test(t, a_number_that_was_used_twice_proves_nothing);
 	tcase_add_test(t, own_is_wall_less_what_the_host_took);
+	tcase_add_test(t, own_is_never_below_nothing);
+	tcase_add_test(t, a_wait_has_a_part_of_an_interval);
 	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
 	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
 	tcase_add_test(t, a_wait_has_its_own_part);
