@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# analyze: what it says of traces in which it is known what happened (tests/unit/analyze has more of
+# them), its choices of lines, and its times as others take them.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+tools=$BUILD/tests/tools
+unset COLUMNS NO_COLOR
+trace=$work/story.xvt
+
+# g1's vCPU 0 is taken for 3 ms by three threads, in a softirq; g2's vCPU sleeps while its guest works.
+"$tools/xvt-story" "$trace" <<'EOT' || exit 1
+host 2
+guest g1 2 2000
+guest g2 1 2000
+thread 501 g1:vcpu0
+thread 502 g1:vcpu1
+thread 601 g2:vcpu0
+comm 600 qemu
+0     h:0  switch swapper-0 R x-501
+1     h:1  switch swapper-0 R x-601
+10    g1:0 switch swapper-0 R work-10
+12    g2:0 switch swapper-0 R job-20
+20    g1:0 soft 9
+30    h:1  switch x-601 S swapper-0
+100   h:0  switch x-501 R bash-900
+200   h:0  switch bash-900 R noisy-901
+3000  h:0  switch noisy-901 S kw-902
+3100  h:0  switch kw-902 S x-501
+3120  g1:0 softx 9
+3130  g1:0 soft 1
+3133  g1:0 softx 1
+3200  g1:0 switch work-10 S swapper-0
+8000  h:1  waking x-601 1 qemu-600
+8010  h:1  switch swapper-0 R x-601
+8020  g2:0 switch job-20 S swapper-0
+9000  h:0  switch x-501 S swapper-0
+EOT
+a=("$xvtrace" analyze -q --no-reclock --no-pager)
+# says ANALYSIS WORDS OPTION...: a line of the text is like that
+says() {
+	local analysis=$1 words=$2
+	shift 2
+	"${a[@]}" "$analysis" "$@" "$trace" >"$work/out" 2>"$work/err" || { cat "$work/err"; return 1; }
+	grep -qE -- "$words" "$work/out" && return
+	sed 's/^/# /' "$work/out"
+	return 1
+}
+# json ANALYSIS FILTER OPTION...: holds for the JSON
+json() {
+	local analysis=$1 filter=$2
+	shift 2
+	"${a[@]}" "$analysis" --json "$@" "$trace" >"$work/json" && jq -e "$filter" "$work/json" >/dev/null && return
+	sed 's/^/# /' "$work/json"
+	return 1
+}
+
+check "the longest stall first, with its cause" says stalls '^ +7\.980 ms  1\.000030000  g2:0 +task +job-20: slept in the VMM, woken by qemu-600$'
+check "the main occupant, beside the first and the last" says stalls '^ +3\.000 ms  1\.000100000  g1:0 +softirq +work-10: preempted by noisy-901 2\.800 ms \(93%\); first bash-900, last kw-902$'
+check "who took which vCPU" says cpu '^g1:0 +by noisy-901 +1 2\.800 ms '
+check "a softirq's wall" says irq '^g1 +softirq RCU +1 3\.100 ms '
+check "and its own" says irq '^ +own +1 100\.0 us '
+check "a vCPU whose thread is not recorded" says cpu '^g1:1 +taken +0  not recorded: record --host sched$'
+check "wake-ups that are not recorded" says sched '^g1 +wait, all tasks +0  not recorded: '
+check "several in one pass" says cpu,irq '^g1 +softirq RCU '
+check "a histogram" says irq '^ +2\.048 us\.\. +1 \|#+$' --hist
+check "the JSON has the same" json stalls '.format == "xvtrace-analyze/1" and (.stalls | map([.vm, .cpu, .ns, .cause, .most]) == [["g2", 0, 7980000, "sleeps", "an idle host CPU"], ["g1", 0, 3000000, "preempted", "noisy-901"]])'
+check "wall and own" json irq '[.lines[] | select(.what == "softirq RCU")] | length == 1 and (.[0] | .wall.sum_ns == 3100000 and .own_least.sum_ns == 100000 and .own_most.sum_ns == 100000 and .wall.max_at_ns == 1000020000 and .wall.bound_ns_max == 4000 and .verdict == "proven")'
+check "a histogram" json irq '[.lines[] | select(.what == "softirq RCU")][0].wall.hist == [{"from_ns": 2097152, "n": 1}]' --hist
+
+check "one machine's lines; the host's threads are named all the same" json stalls '.stalls | length == 1 and .[0].most == "noisy-901"' --vm g1
+check "all but one machine" json stalls '.stalls | length == 1 and .[0].vm == "g2"' --vm '!g1'
+check "one vCPU's lines" json cpu '[.lines[].cpu] | unique == [1]' --cpu 1
+check "the least length" json stalls '.stalls | length == 1' --min 5ms
+check "... of handlers" json irq '[.lines[].what] == ["softirq RCU"]' --min 1ms --vm g1
+check "the longest ones" says stalls ': 2, the longest ones' --top 1
+check "and no more" eval '! grep -q noisy "$work/out"'
+check "a range: what was before is not known" json stalls '.stalls | length == 0' --from 1.000150
+check "the time of the longest is one for --around" eval '"$xvtrace" report -q --no-reclock "$trace" --vm g1 --around "$(says irq . && awk "/softirq RCU/ { print \$17 }" "$work/out")" --span 1us | grep -q softirq_entry'
+
+# refuses STATUS WORDS ARG...
+refuses() {
+	local want=$1 words=$2
+	shift 2
+	"$xvtrace" analyze "$@" >"$work/out" 2>"$work/err"
+	[ $? -eq "$want" ] && grep -qE -- "$words" "$work/err" && return
+	sed 's/^/# /' "$work/err"
+	return 1
+}
+check "no analysis" refuses 2 'say which analysis: cpu, stalls'
+check "an unknown one" refuses 2 'no such analysis; there are cpu, stalls' cpu,stalsl "$trace"
+check "an empty one" refuses 2 'no such analysis' cpu, "$trace"
+check "no such machine" refuses 1 "no machine 'g9' in this trace; it has: h, g1, g2" cpu --vm g9 "$trace"
+check "no such CPU" refuses 1 'no CPU 7 in this trace' cpu --cpu 7 "$trace"
+check "no such file" refuses 1 'none.xvt' cpu "$work/none.xvt"
+
+# A trace of anything: every length is a trace, and none is a crash.
+"$tools/xvt-mktrace" 3000 0 "$work/made.xvt" >/dev/null || exit 1
+for part in 1 2 3; do
+	head -c $(($(stat -c %s "$work/made.xvt") * part / 3)) "$work/made.xvt" >"$work/cut.xvt"
+	check "$part thirds of a file" eval '"$xvtrace" analyze -q cpu,stalls,sched,irq --min 1ns --json "$work/cut.xvt" 2>&1 | jq -e ".lines | length > 0" >/dev/null'
+done
+cp "$work/made.xvt" "$work/bad.xvt"
+"$tools/xvt-spoil" "$work/bad.xvt" chunk 11 || exit 1
+check "a damaged file: said, and exit 1" refuses 1 'damaged' cpu "$work/bad.xvt"
+# A switch that ftrace and the module's probe recorded is one.
+"$tools/xvt-doubled" "$work/doubled.xvt" || exit 1
+trace=$work/doubled.xvt
+runs='reduce ($lines[] | select(.event == "sched_switch" or .event == "lost")) as $e ({cpu: {}, n: 0};
+	($e.cpu | tostring) as $c | .cpu[$c] as $r |
+	if $e.event == "lost" then .cpu[$c] = null
+	elif $r == $e.fields.next_pid and $r != $e.fields.prev_pid then .
+	else (if $r == $e.fields.prev_pid and $r != 0 and $r != null then .n += 1 else . end) | .cpu[$c] = $e.fields.next_pid end) | .n'
+runs_once() {
+	"$xvtrace" export -q --no-reclock --format jsonl "$trace" - >"$work/lines" 2>/dev/null
+	json sched '[.lines[] | select(.kind == "run" and .wall) | .wall.n] | add // 0' || return 1
+	[ "$(jq -s ". as \$lines | $runs" "$work/lines")" = "$(jq '[.lines[] | select(.kind == "run" and .wall) | .wall.n] | add' "$work/json")" ]
+}
+check "a switch that two recorded counts once, as jq counts" runs_once
