@@ -30,6 +30,7 @@ static int add_pause(void *arg, const struct xvtrace_span *span)
 static int begin(struct xvt_analyze *a)
 {
 	size_t n = 0;
+	int err;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (a->options.analyses & all[i]->bit)
@@ -51,7 +52,8 @@ static int begin(struct xvt_analyze *a)
 	for (unsigned int i = 0; i < a->info->rings; i++)
 		if (xvtrace_ring(a->trace, i))
 			vcpu_of(a, xvtrace_ring(a->trace, i));
-	return xvtrace_spans(a->trace, add_pause, a);
+	err = xvtrace_spans(a->trace, add_pause, a);
+	return err ? err : host_look_ahead(a);
 }
 
 int xvt_analyze_new(struct xvt_analyze **out, const struct xvt_analyze_options *options,

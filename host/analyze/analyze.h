@@ -32,6 +32,8 @@ struct xvt_analyze_options {
 	unsigned int analyses; /* bits of them */
 	uint64_t min_ns;       /* handlers, waits and runs: shorter ones are left out */
 	uint64_t stall_min_ns; /* the same of stalls */
+	size_t stalls_most;    /* so many of the longest are kept at least; 0: 32,768 */
+	bool rough; /* quantiles are not asked for: the memory does not grow with the events */
 	/* Whether lines about this ring are wanted; NULL: all are. */
 	bool (*wants)(void *arg, const struct xvtrace_ring *ring);
 	void *arg;

@@ -7,15 +7,19 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 
-#define BITS	6u
-#define BUCKETS ((64u - BITS + 1) << BITS)
+#define BITS 6u
 
 struct xvt_figure_buckets {
 	uint64_t n;
-	uint64_t count[BUCKETS];
+	struct bucket {
+		uint32_t number;
+		uint64_t count;
+	} * v; /* sorted; only those that hold numbers */
+	size_t used, room, last;
 };
 
 static unsigned int power_of(uint64_t v)
@@ -43,15 +47,54 @@ static uint64_t most_of(unsigned int bucket)
 	return ((((uint64_t)bucket & ((1u << BITS) - 1)) + (1u << BITS) + 1) << shift) - 1;
 }
 
+static size_t place_of(const struct xvt_figure_buckets *b, uint32_t number)
+{
+	size_t from = 0, to = b->used;
+
+	while (from < to) {
+		const size_t middle = (from + to) / 2;
+
+		if (b->v[middle].number < number)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static int add_bucket(struct xvt_figure_buckets *b, uint32_t number)
+{
+	size_t at = b->last;
+
+	if (at >= b->used || b->v[at].number != number)
+		at = place_of(b, number);
+	if (at == b->used || b->v[at].number != number) {
+		if (xvt_grow(&b->v, &b->room, b->used + 1, sizeof(*b->v)))
+			return -ENOMEM;
+		memmove(b->v + at + 1, b->v + at, (b->used - at) * sizeof(*b->v));
+		b->v[at] = (struct bucket){ number, 0 };
+		b->used++;
+	}
+	b->v[at].count++;
+	b->last = at;
+	b->n++;
+	return 0;
+}
+
+static void free_buckets(struct xvt_figure_buckets *b)
+{
+	if (b)
+		free(b->v);
+	free(b);
+}
+
 static int add_to(struct xvt_figure_buckets **b, uint64_t v)
 {
 	if (!*b)
 		*b = calloc(1, sizeof(**b));
 	if (!*b)
 		return -ENOMEM;
-	(*b)->count[bucket_of(v)]++;
-	(*b)->n++;
-	return 0;
+	return add_bucket(*b, bucket_of(v));
 }
 
 static uint64_t quantile_of(const struct xvt_figure_buckets *b, unsigned int thousandths)
@@ -59,10 +102,10 @@ static uint64_t quantile_of(const struct xvt_figure_buckets *b, unsigned int tho
 	const uint64_t rank = (b->n * thousandths + 999) / 1000;
 	uint64_t seen = 0;
 
-	for (unsigned int i = 0; i < BUCKETS; i++) {
-		seen += b->count[i];
-		if (seen >= rank && seen)
-			return most_of(i);
+	for (size_t i = 0; i < b->used; i++) {
+		seen += b->v[i].count;
+		if (seen >= rank)
+			return most_of(b->v[i].number);
 	}
 	return 0;
 }
@@ -84,9 +127,9 @@ static int keep(struct xvt_figure *f, uint64_t ns)
 {
 	int err = 0;
 
-	if (f->n == XVT_FIGURE_EXACT)
+	if (f->n == XVT_FIGURE_EXACT && !f->rough)
 		err = make_buckets(f);
-	if (err || f->buckets)
+	if (err || f->buckets || f->rough)
 		return err ? err : add_to(&f->buckets, ns);
 	err = xvt_grow(&f->values, &f->room, f->n + 1, sizeof(*f->values));
 	if (!err)
@@ -167,8 +210,8 @@ unsigned int xvt_figure_powers(const struct xvt_figure *f, uint64_t counts[XVT_F
 		counts[i] = 0;
 	for (uint64_t i = 0; f->values && i < f->n; i++)
 		counts[power_of(f->values[i])]++;
-	for (unsigned int i = 0; f->buckets && i < BUCKETS; i++)
-		counts[power_of(most_of(i))] += f->buckets->count[i];
+	for (size_t i = 0; f->buckets && i < f->buckets->used; i++)
+		counts[power_of(most_of(f->buckets->v[i].number))] += f->buckets->v[i].count;
 	for (unsigned int i = 0; i < XVT_FIGURE_POWERS; i++)
 		used = counts[i] ? i + 1 : used;
 	return used;
@@ -177,7 +220,7 @@ unsigned int xvt_figure_powers(const struct xvt_figure *f, uint64_t counts[XVT_F
 void xvt_figure_fini(struct xvt_figure *f)
 {
 	free(f->values);
-	free(f->buckets);
-	free(f->bounds);
+	free_buckets(f->buckets);
+	free_buckets(f->bounds);
 	*f = (struct xvt_figure){ 0 };
 }

@@ -72,6 +72,88 @@ static struct thread *thread_of(struct xvt_analyze *a, int tid)
 	return t;
 }
 
+/* -- are all switches recorded? -------------------------------------------------------- */
+
+#define LOOK_AHEAD 50000u
+
+/* A CPU switches from a thread: the one to which it switched before, unless switches between them
+ * are missing. */
+static void check_chain(struct host *h, struct host_cpu *c, int prev, int next, uint64_t ns)
+{
+	h->filtered |= c->known && c->tid != prev;
+	*c = (struct host_cpu){ true, next, ns };
+}
+
+static int look_at(struct xvt_analyze *a, const struct xvtrace_event *ev)
+{
+	const struct part_type *t;
+	struct host_cpu *c = ev->ring ? cpu_of(&a->host, ev->ring->cpu) : NULL;
+
+	if (!c)
+		return 0;
+	if (ev->kind == XVTRACE_LOST)
+		c->known = false;
+	if (ev->kind != XVTRACE_EVENT)
+		return 0;
+	t = part_type_of(a, ev->type);
+	if (!t)
+		return -ENOMEM;
+	if (t->kind == PART_SWITCH)
+		check_chain(&a->host, c, (int)part_number(ev, t, SWITCH_PREV),
+			    (int)part_number(ev, t, SWITCH_NEXT), ev->ns);
+	return 0;
+}
+
+int host_look_ahead(struct xvt_analyze *a)
+{
+	struct xvtrace_reader *r;
+	const struct xvtrace_event *ev;
+	int err, got = 0;
+
+	if (!a->host.machine)
+		return 0;
+	err = xvtrace_reader_new(&r, a->trace);
+	if (err)
+		return err;
+	err = xvtrace_reader_machine(r, a->host.machine->name);
+	if (!err)
+		err = xvtrace_reader_limit(r, LOOK_AHEAD);
+	while (!err && !a->host.filtered && (got = xvtrace_next(r, &ev)) > 0)
+		err = look_at(a, ev);
+	xvtrace_reader_free(r);
+	/* Types have other numbers in the other reader. */
+	if (a->type_room)
+		memset(a->types, 0, a->type_room * sizeof(*a->types));
+	if (a->host.cpu_room)
+		memset(a->host.cpus, 0, a->host.cpu_room * sizeof(*a->host.cpus));
+	return err ? err : got < 0 ? got : 0;
+}
+
+/* Whether it is a thread of a VMM, whose switches are recorded if any are. */
+static bool is_of_vmm(struct xvt_analyze *a, int tid)
+{
+	const struct host *h = &a->host;
+	const unsigned int m = h->machine->number;
+	bool kernel;
+	const int process = tid > 0 ? xvtrace_reader_process(a->reader, m, tid, &kernel) : 0;
+
+	for (size_t i = 0; i < h->thread_count && tid > 0; i++) {
+		const int other = h->threads[i]->tid;
+
+		if (other == tid || (process > 0 && xvtrace_reader_process(a->reader, m, other,
+									   &kernel) == process))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the thread had the CPU all the time since another began to wait for it. */
+static bool had_it(struct xvt_analyze *a, const struct host_cpu *c, int tid, uint64_t since_ns)
+{
+	return c->known && c->tid == tid && c->since_ns <= since_ns &&
+	       (!a->host.filtered || is_of_vmm(a, tid));
+}
+
 /* -- who has the CPU ------------------------------------------------------------------ */
 
 static void add_occupant(struct interval *i, int tid, uint32_t who, uint64_t ns)
@@ -118,8 +200,7 @@ static void charge_waiting(struct xvt_analyze *a, unsigned int cpu, const struct
 		struct thread *t = h->threads[i];
 
 		if (t->state == THREAD_OFF && t->waits && t->cpu == cpu)
-			charge(a, t, tid, c->known && c->tid == tid && c->since_ns <= t->since_ns,
-			       ns);
+			charge(a, t, tid, had_it(a, c, tid, t->since_ns), ns);
 	}
 }
 
@@ -129,8 +210,7 @@ static void charge_unseen(struct xvt_analyze *a, struct thread *t, uint64_t ns)
 	struct host_cpu *c = cpu_of(&a->host, t->cpu);
 
 	if (c)
-		charge(a, t, c->tid, c->known && !a->host.filtered && c->since_ns <= t->since_ns,
-		       ns);
+		charge(a, t, c->tid, !a->host.filtered && had_it(a, c, c->tid, t->since_ns), ns);
 }
 
 /* -- threads -------------------------------------------------------------------------- */
@@ -209,7 +289,6 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	if (!c)
 		return 0;
 	a->host.switches = true;
-	a->host.filtered |= c->known && c->tid != prev;
 	charge_waiting(a, cpu, c, prev, ev->ns);
 	t = thread_of(a, next);
 	if (t)
@@ -217,7 +296,7 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	t = thread_of(a, prev);
 	if (t && !err)
 		err = switch_out(a, t, cpu, part_number(ev, type, SWITCH_STATE) & 0xff, ev->ns);
-	*c = (struct host_cpu){ true, next, ev->ns };
+	check_chain(&a->host, c, prev, next, ev->ns);
 	return err;
 }
 

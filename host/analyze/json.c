@@ -79,10 +79,12 @@ static void put_figure(const struct xvt_analyze *a, struct xvt_out *o, const cha
 	put_u64(o, "max_at_ns", f->max_at_ns);
 	if (ring)
 		put_u64(o, "max_cpu", ring->cpu);
-	put_bound(o, "bound_ns_median", xvt_figure_bound_median(f));
-	put_bound(o, "bound_ns_max", f->bounds ? f->bound_most_ns : XVT_FIGURE_NO_BOUND);
-	put_u64(o, "unbounded", f->unbounded);
 	put_bool(o, "exact", xvt_figure_is_exact(f));
+	if (strcmp(key, "wall") == 0) {
+		put_bound(o, "bound_ns_median", xvt_figure_bound_median(f));
+		put_bound(o, "bound_ns_max", f->bounds ? f->bound_most_ns : XVT_FIGURE_NO_BOUND);
+		put_u64(o, "unbounded", f->unbounded);
+	}
 	if (hist)
 		put_hist(o, f);
 	xvt_out_char(o, '}');

@@ -112,6 +112,7 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 	line->ring = ring;
 	line->shares = v && v->shares;
 	line->who = who;
+	line->wall.rough = line->own_least.rough = line->own_most.rough = a->options.rough;
 	snprintf(line->what, sizeof(line->what), "%s", what);
 	lines->slots[at] = line;
 	return line;
@@ -126,11 +127,12 @@ int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span
 	line->own_unknown += !span->own_known;
 	if (err || !span->own_known)
 		return err;
+	/* Their bounds are those of the wall. */
 	err = xvt_figure_add(&line->own_least, span->own_least_ns, span->begin_ns, ring,
-			     span->bound_ns);
+			     XVT_FIGURE_NO_BOUND);
 	if (!err)
 		err = xvt_figure_add(&line->own_most, span->own_most_ns, span->begin_ns, ring,
-				     span->bound_ns);
+				     XVT_FIGURE_NO_BOUND);
 	return err;
 }
 

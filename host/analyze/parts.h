@@ -279,6 +279,8 @@ uint32_t whos_of(struct xvt_analyze *a, int tid);
 
 /* host.c: an event of the host, or a loss there. Intervals that end go to vcpu_interval(). */
 int host_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);
+/* Before the pass: find whether switches of some threads are not recorded. */
+int host_look_ahead(struct xvt_analyze *a);
 int host_end(struct xvt_analyze *a);
 void host_fini(struct host *h);
 

@@ -8,8 +8,8 @@
 
 #include "base/vec.h"
 
-/* When there are this many, the shorter half of them is left out. */
-#define STALLS_MOST 65536u
+/* When there are twice as many, the shorter half of them is left out. */
+#define STALLS_MOST 32768u
 
 static uint64_t length(const struct xvt_stall *s)
 {
@@ -69,7 +69,7 @@ static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct i
 {
 	struct xvt_stall *s;
 
-	if (a->stall_count == STALLS_MOST) {
+	if (a->stall_count == 2 * (a->options.stalls_most ? a->options.stalls_most : STALLS_MOST)) {
 		qsort(a->stalls, a->stall_count, sizeof(*s), compare);
 		a->stall_count /= 2;
 		a->stalls_left_out += a->stall_count;
