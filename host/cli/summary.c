@@ -146,12 +146,21 @@ static struct xvt_summary_machine *machine_of(struct xvt_summary *s,
 	return s->machines[machine->number].of ? &s->machines[machine->number] : NULL;
 }
 
+/* An event that a ring has twice counts as two, and is analyzed once. */
+static int analyze(struct xvt_summary *s, const struct xvtrace_event *ev)
+{
+	const int again = xvt_once_again(s->once, ev);
+
+	return again ? (again < 0 ? again : 0) : xvt_analyze_feed(s->analyze, ev);
+}
+
 static int add(struct xvt_summary *s, const struct xvtrace_event *ev)
 {
 	struct xvt_summary_machine *m = machine_of(s, ev->machine);
+	const int err = analyze(s, ev);
 
-	if (!m)
-		return 0;
+	if (err || !m)
+		return err;
 	if (ev->kind == XVTRACE_EVENT)
 		return add_event(s, m, ev);
 	/* What ran meanwhile is not known. */
@@ -323,6 +332,17 @@ static int begin(struct xvt_summary *s)
 	return err;
 }
 
+static int begin_analysis(struct xvt_summary *s)
+{
+	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS,
+					       .stall_min_ns = XVT_SUMMARY_STALL_NS,
+					       .stalls_most = XVT_SUMMARY_STALLS,
+					       .rough = true };
+	const int err = xvt_once_new(&s->once, s->trace);
+
+	return err ? err : xvt_analyze_new(&s->analyze, &o, s->trace, s->reader);
+}
+
 int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock, unsigned int cells)
 {
 	const struct xvtrace_event *ev;
@@ -336,8 +356,12 @@ int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock,
 		err = xvtrace_reader_flags(s->reader, XVTRACE_STATES | XVTRACE_BOUND |
 							      XVTRACE_COUNTS |
 							      (reclock ? XVTRACE_RECLOCK : 0));
+	if (!err)
+		err = begin_analysis(s);
 	while (!err && (got = xvtrace_next(s->reader, &ev)) != 0)
 		err = got < 0 ? got : add(s, ev);
+	if (!err)
+		err = xvt_analyze_end(s->analyze);
 	if (!err)
 		err = xvtrace_check(trace);
 	return err ? err : conclude(s);
@@ -354,5 +378,7 @@ void xvt_summary_fini(struct xvt_summary *s)
 	free(s->machines);
 	free(s->running);
 	free(s->types);
+	xvt_analyze_free(s->analyze);
+	xvt_once_free(s->once);
 	xvtrace_reader_free(s->reader);
 }

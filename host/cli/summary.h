@@ -3,14 +3,19 @@
 #ifndef XVT_SUMMARY_H
 #define XVT_SUMMARY_H
 
+#include "analyze/analyze.h"
 #include "base/out.h"
+#include "export/once.h"
 #include "lib/xvtrace.h"
 #include "view/busy.h"
 #include "view/spread.h"
 #include "view/strip.h"
 
-#define XVT_SUMMARY_EVENTS 8u /* most frequent events that are shown of a machine */
-#define XVT_SUMMARY_TASKS  5u /* busiest tasks */
+#define XVT_SUMMARY_EVENTS   8u	      /* most frequent events that are shown of a machine */
+#define XVT_SUMMARY_TASKS    5u	      /* busiest tasks */
+#define XVT_SUMMARY_STALLS   3u	      /* longest stalls */
+#define XVT_SUMMARY_TAKERS   4u	      /* threads that took the most from a machine */
+#define XVT_SUMMARY_STALL_NS 1000000u /* a stall is at least so long */
 
 /* Events of one type; as a result: of all types of one machine and name. */
 struct xvt_summary_type {
@@ -62,6 +67,8 @@ struct xvt_summary {
 	bool has_host;
 	uint64_t nameless;
 	struct xvtrace_counts counts; /* of the trace */
+	struct xvt_once *once;
+	struct xvt_analyze *analyze; /* who took the guests' CPUs */
 };
 
 /* What can be recorded, and how. */
@@ -81,6 +88,23 @@ bool xvt_summary_lacks(const struct xvt_summary_machine *m, unsigned int kind);
 int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock,
 		     unsigned int cells);
 void xvt_summary_fini(struct xvt_summary *s);
+
+#define XVT_SUMMARY_TAKERS_ROOM 256u
+
+/* What the host took from the vCPUs of a machine, while the guest wanted to run. */
+struct xvt_summary_taken {
+	size_t vcpus; /* whose threads are recorded; 0: nothing is known */
+	uint64_t taken_ns, untold_ns, asleep_ns;
+	size_t count;
+	struct xvt_summary_taker {
+		const struct xvt_who *who;
+		uint64_t ns;
+	} takers[XVT_SUMMARY_TAKERS_ROOM]; /* `count` of them, the largest first */
+};
+
+/* Of more threads than there is room for, some of each vCPU's last ones are left out. */
+void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_machine *m,
+		       struct xvt_summary_taken *t);
 
 struct xvt_summary_look {
 	unsigned int width; /* of the screen, in letters */

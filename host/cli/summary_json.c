@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "cli/summary.h"
 
+#include <stdlib.h>
+
 static void add_bound(struct xvt_json *j, const char *key, const struct xvt_spread *bounds,
 		      uint64_t bound_ns)
 {
@@ -41,7 +43,51 @@ static void add_lists(struct xvt_json *j, const struct xvt_summary_machine *m)
 	}
 }
 
-static void put_machine(struct xvt_out *o, const struct xvt_summary_machine *m)
+/* Nothing where no thread of its vCPUs is recorded. */
+static void add_taken(struct xvt_json *j, const struct xvt_summary *s,
+		      const struct xvt_summary_machine *m)
+{
+	struct xvt_summary_taken *taken = malloc(sizeof(*taken));
+	struct xvt_json *list, *item, *of;
+
+	if (taken)
+		xvt_summary_taken(s, m, taken);
+	if (taken && taken->vcpus) {
+		of = xvt_json_add_object(j, "taken");
+		xvt_json_add_u64(of, "vcpus", taken->vcpus);
+		xvt_json_add_u64(of, "taken_ns", taken->taken_ns);
+		xvt_json_add_u64(of, "untold_ns", taken->untold_ns);
+		xvt_json_add_u64(of, "asleep_ns", taken->asleep_ns);
+		list = xvt_json_add_array(of, "by");
+		for (size_t i = 0; i < taken->count; i++) {
+			item = xvt_json_add_object(list, NULL);
+			xvt_json_add_text(item, "thread", taken->takers[i].who->name);
+			xvt_json_add_bool(item, "recorder", taken->takers[i].who->recorder);
+			xvt_json_add_u64(item, "ns", taken->takers[i].ns);
+		}
+	}
+	free(taken);
+}
+
+static void add_stalls(struct xvt_json *doc, const struct xvt_summary *s)
+{
+	struct xvt_json *list = xvt_json_add_array(doc, "stalls"), *item;
+	const struct xvt_stall *stalls;
+	const size_t n = xvt_analyze_stalls(s->analyze, &stalls);
+
+	for (size_t i = 0; i < n && i < XVT_SUMMARY_STALLS; i++) {
+		item = xvt_json_add_object(list, NULL);
+		xvt_json_add_text(item, "vm", stalls[i].ring->machine->name);
+		xvt_json_add_u64(item, "cpu", stalls[i].ring->cpu);
+		xvt_json_add_u64(item, "begin_ns", stalls[i].begin_ns);
+		xvt_json_add_u64(item, "ns", stalls[i].end_ns - stalls[i].begin_ns);
+		xvt_json_add_text(item, "cause", xvt_cause_name(stalls[i].cause));
+		xvt_json_add_text(item, "most", stalls[i].most ? stalls[i].most->name : "");
+	}
+}
+
+static void put_machine(struct xvt_out *o, const struct xvt_summary *s,
+			const struct xvt_summary_machine *m)
 {
 	struct xvt_json *j = xvt_json_new(), *cells;
 
@@ -66,6 +112,7 @@ static void put_machine(struct xvt_out *o, const struct xvt_summary_machine *m)
 	for (unsigned int i = 0; i < m->strip.cells; i++)
 		xvt_json_add_u64(cells, NULL, m->strip.paused_ns[i]);
 	add_lists(j, m);
+	add_taken(j, s, m);
 	xvt_json_item(j, o);
 }
 
@@ -89,6 +136,7 @@ void xvt_summary_json(const struct xvt_summary *s, struct xvt_out *o)
 	xvt_json_add_bool(doc, "has_host", s->has_host);
 	xvt_json_add_u64(doc, "cells_from_ns", s->from_ns);
 	xvt_json_add_u64(doc, "cell_ns", s->cell_ns);
+	add_stalls(doc, s);
 	xvt_json_begin(doc, o, "vms", false);
 	for (unsigned int i = 0; i < s->info->machines && !o->err; i++) {
 		if (!s->machines[i].of)
@@ -96,7 +144,7 @@ void xvt_summary_json(const struct xvt_summary *s, struct xvt_out *o)
 		if (any)
 			xvt_json_next(o);
 		any = true;
-		put_machine(o, &s->machines[i]);
+		put_machine(o, s, &s->machines[i]);
 	}
 	xvt_json_end(o);
 	xvt_out_char(o, '\n');

@@ -371,6 +371,81 @@ static void put_lists(struct text *t)
 
 /* -- what is not there -------------------------------------------------------------- */
 
+static void put_takers(struct text *t, const struct xvt_summary_machine *m,
+		       const struct xvt_summary_taken *taken)
+{
+	struct xvt_out *made = begin_made();
+
+	begin_list(t, m);
+	xvt_out_duration(made, taken->taken_ns);
+	xvt_out_str(made, taken->untold_ns ? " at least" : "");
+	xvt_out_char(made, '\0');
+	put_item(t, made->buf, !taken->count && !taken->asleep_ns);
+	for (size_t i = 0; i < taken->count; i++) {
+		const struct xvt_who *who = taken->takers[i].who;
+
+		made = begin_made();
+		xvt_out_printf(made, "%s%s ", who->name, who->recorder ? " (the recording)" : "");
+		xvt_out_duration(made, taken->takers[i].ns);
+		xvt_out_char(made, '\0');
+		put_item(t, made->buf, i + 1 == taken->count && !taken->asleep_ns);
+	}
+	if (!taken->asleep_ns)
+		return;
+	made = begin_made();
+	xvt_out_str(made, "asleep in the VMM ");
+	xvt_out_duration(made, taken->asleep_ns);
+	xvt_out_char(made, '\0');
+	put_item(t, made->buf, true);
+}
+
+static void put_stall(struct text *t, const struct xvt_stall *s)
+{
+	struct xvt_out *o = t->o;
+
+	xvt_out_printf(o, "%s:%u%s ", s->ring->machine->name, s->ring->cpu, s->shares ? "*" : "");
+	xvt_out_duration(o, s->end_ns - s->begin_ns);
+	xvt_out_str(o, " from ");
+	xvt_out_time(o, s->begin_ns);
+	xvt_out_printf(o, ", %s: ", s->pid > 0 ? s->task : s->guest);
+	if (s->cause == XVT_CAUSE_PAUSED)
+		xvt_out_str(o, "paused by the VMM");
+	else if (s->cause == XVT_CAUSE_SLEEPS)
+		xvt_out_str(o, "slept in the VMM");
+	else
+		xvt_out_printf(o, "%s %s%s",
+			       s->cause == XVT_CAUSE_WAITS ? "waited behind" : "preempted by",
+			       s->most ? s->most->name : "nobody",
+			       s->most && s->most->recorder ? " (the recording)" : "");
+	xvt_out_char(o, '\n');
+}
+
+static void put_taken(struct text *t)
+{
+	struct xvt_summary_taken *taken = malloc(sizeof(*taken));
+	const struct xvt_stall *stalls;
+	const size_t n = xvt_analyze_stalls(t->s->analyze, &stalls);
+	bool any = false;
+
+	for (size_t i = 0; taken && i < t->count; i++) {
+		const struct xvt_summary_machine *m = t->shown[i];
+
+		xvt_summary_taken(t->s, m, taken);
+		if (m->of->host || !taken->vcpus)
+			continue;
+		if (!any)
+			xvt_out_str(t->o, "\nTAKEN from vCPUs that wanted to run, and by whom "
+					  "(xvtrace analyze cpu)\n");
+		any = true;
+		put_takers(t, m, taken);
+	}
+	free(taken);
+	if (n)
+		xvt_out_str(t->o, "\nTHE LONGEST STALLS (xvtrace analyze stalls)\n");
+	for (size_t i = 0; i < n && i < XVT_SUMMARY_STALLS; i++)
+		put_stall(t, &stalls[i]);
+}
+
 static void begin_missing(struct text *t, bool *any)
 {
 	if (!*any)
@@ -437,5 +512,6 @@ void xvt_summary_text(const struct xvt_summary *s, const struct xvt_summary_look
 	if (t.machines)
 		put_table(&t);
 	put_lists(&t);
+	put_taken(&t);
 	put_missing(&t);
 }

@@ -102,6 +102,23 @@ trace=$work/scene.xvt
 check "a scene of one guest: as jq counts" equal "$trace"
 "$tools/xvt-scene" all "$work/all.xvt" || exit 1
 check "the host's vCPUs have their names" eval 'trace=$work/all.xvt && shows "^host .*g1:vcpu0-501 7.01 ms" "record --host kvm"'
+"$tools/xvt-story" "$work/taken.xvt" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+guest g2 1 2000
+thread 501 g1:vcpu0
+comm 900 xvtrace
+0    h:0  switch swapper-0 R x-501
+10   g1:0 switch swapper-0 R work-10
+15   g2:0 switch swapper-0 R job-20
+100  h:0  switch x-501 R xvtrace-900
+2100 h:0  switch xvtrace-900 R bash-901
+2200 h:0  switch bash-901 S x-501
+2300 g1:0 switch work-10 S swapper-0
+EOT
+check "who took the most, and the longest stall" eval 'trace=$work/taken.xvt && shows "^g1 +2.10 ms, xvtrace-900 \(the recording\) 2.00 ms, bash-901 100 us$" "^g1:0 2.10 ms from 1.000100000, work: preempted by xvtrace-900 \(the recording\)$"'
+check "of a machine whose threads are not recorded: nothing" eval '! grep -qE "^g2 .*(xvtrace|bash)" "$work/out"'
+check "the same as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".stalls == [{vm: \"g1\", cpu: 0, begin_ns: 1000100000, ns: 2100000, cause: \"preempted\", most: \"xvtrace-900\"}] and ([.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.by[0].recorder, .taken.by[0].ns]] == [[\"g1\", 2100000, true, 2000000]])" >/dev/null'
 "$tools/xvt-bigtrace" u64 4 20000 "$work/big.xvt" || exit 1
 check "events without tasks: as jq counts" equal "$work/big.xvt"
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/* summary_taken.c - who took the most from the guests, for a summary. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/summary.h"
+
+/* The vCPUs of a machine may have waited for the same thread. */
+static void add_taker(struct xvt_summary_taken *t, const struct xvt_line *line)
+{
+	size_t at = 0;
+
+	while (at < t->count && t->takers[at].who != line->who)
+		at++;
+	if (at == XVT_SUMMARY_TAKERS_ROOM)
+		return;
+	if (at == t->count)
+		t->takers[t->count++] = (struct xvt_summary_taker){ line->who, 0 };
+	t->takers[at].ns += line->wall.sum_ns;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct xvt_summary_taker *l = a, *r = b;
+
+	if (l->ns != r->ns)
+		return l->ns > r->ns ? -1 : 1;
+	return strcmp(l->who->name, r->who->name);
+}
+
+void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_machine *m,
+		       struct xvt_summary_taken *t)
+{
+	struct xvt_line *const *lines;
+	const size_t n = xvt_analyze_lines(s->analyze, &lines);
+
+	*t = (struct xvt_summary_taken){ 0 };
+	for (size_t i = 0; i < n; i++) {
+		const struct xvt_line *l = lines[i];
+
+		if (l->machine != m->of || l->analysis != XVT_ANALYZE_CPU)
+			continue;
+		if (strcmp(l->kind, "taken") == 0) {
+			t->taken_ns += l->wall.sum_ns;
+			t->untold_ns += l->untold_ns;
+		}
+		if (strcmp(l->kind, "on_cpu") == 0)
+			t->vcpus++;
+		if (strcmp(l->kind, "taken_by") == 0)
+			add_taker(t, l);
+		else if (strcmp(l->kind, "asleep") == 0)
+			t->asleep_ns += l->wall.sum_ns;
+	}
+	qsort(t->takers, t->count, sizeof(t->takers[0]), compare);
+	if (t->count > XVT_SUMMARY_TAKERS)
+		t->count = XVT_SUMMARY_TAKERS;
+}
