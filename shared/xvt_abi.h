@@ -136,7 +136,10 @@ struct xvt_region_hdr {
 	 * another one: each adds 1 and writes no more. 0 at the begin of a generation. */
 	uint32_t displaced;
 	uint32_t ringless; /* [guest] CPUs of this generation that came when no ring was left */
-	uint32_t reserved[2];
+	/* [guest] panics of its kernel, in all generations, each after its PANIC record: a host
+	 * that reads no rings sees them, and one for whose record no ring had room. */
+	uint32_t panics;
+	uint32_t reserved[1];
 	uint32_t host_events; /* [guest] enum xvt_host_events; 0 at the begin of a generation */
 	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
 };
@@ -483,6 +486,7 @@ enum xvt_id {
 	XVT_ID_FTRACE = 16, /* payload is an ftrace entry: u16 type first; see META_FORMAT */
 	XVT_ID_TEXT = 17,   /* payload is text, no final zero needed */
 	XVT_ID_U64 = 18,    /* payload is numbers: how the tests count */
+	XVT_ID_PANIC = 19,  /* the guest's kernel panicked; payload is the begin of its text */
 	XVT_ID_USER = 1024, /* from here on the program's own */
 };
 
@@ -521,7 +525,10 @@ struct xvt_mark {
 };
 XVT_ASSERT(sizeof(struct xvt_mark) == 16, "mark layout");
 
-#define XVT_MAXNEST  16u /* writers on one ring: task, softirq, irq, NMI and then some */
-#define XVT_MAXRETRY 64u /* reservations begun again in one call */
+/* So much of the text of a panic is recorded, and shown. */
+#define XVT_PANIC_TEXT 128u
+
+#define XVT_MAXNEST    16u /* writers on one ring: task, softirq, irq, NMI and then some */
+#define XVT_MAXRETRY   64u /* reservations begun again in one call */
 
 #endif /* XVT_ABI_H */

@@ -156,6 +156,13 @@ static inline va_list *xvt_va_list_argument(struct pt_regs *regs, unsigned int n
 	return (va_list *)regs_get_kernel_argument(regs, n);
 }
 
+/* 5.14 gave it a header of its own. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 14, 0)
+#include <linux/panic_notifier.h>
+#else
+#include <linux/kernel.h>
+#endif
+
 /*
  * Types of ftrace's own entries, which the kernel keeps in a header of its own. The first three
  * are as old as their entries. 6.13 put one before bputs.

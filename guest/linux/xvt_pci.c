@@ -192,6 +192,7 @@ static int start_all(struct xvt_guest *g)
 	if (err)
 		goto err_probes;
 	xvt_hooks_start();
+	xvt_panic_start();
 	announce(g);
 	return 0;
 
@@ -364,6 +365,7 @@ static void xvt_remove(struct pci_dev *pdev)
 {
 	struct xvt_guest *g = &xvt_guest;
 
+	xvt_panic_stop();
 	xvt_hooks_stop();
 	xvt_export_stop();
 	xvt_probes_stop();

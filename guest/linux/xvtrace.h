@@ -7,6 +7,7 @@
  *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
  *   xvt_request.c  what the host asks for
  *   xvt_sysfs.c    /sys/class/misc/xvtrace/
+ *   xvt_panic.c    a panic of the kernel -> ring
  *   xvt_export.c   ftrace -> ring
  *   xvt_hooks.c    what ftrace does not export: trace_printk, kernel stacks -> ring
  *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
@@ -159,6 +160,10 @@ void xvt_doorbell_map(struct xvt_guest *g);
 void xvt_doorbell_unmap(struct xvt_guest *g);
 void xvt_doorbell_kick(void *unused);
 void xvt_doorbell_poll(void);
+
+/* xvt_panic.c */
+void xvt_panic_start(void);
+void xvt_panic_stop(void);
 
 /* xvt_export.c */
 int xvt_export_start(void);

@@ -70,6 +70,7 @@ static const struct builtin {
 } builtins[] = {
 	{ XVT_ID_TEXT, "text", text_fields, 1, 0, 0 },
 	{ XVT_ID_U64, "u64", u64_fields, 1, 0, 0 },
+	{ XVT_ID_PANIC, "panic", text_fields, 1, 0, 0 },
 	{ XVT_ID_CLOCK_SYNC, "clock_sync", sync_fields, 7, sizeof(struct xvt_clock_sync), 0 },
 	{ XVT_ID_LOST, "lost", lost_fields, 9, sizeof(struct xvt_lost), 0 },
 	{ XVT_ID_LOST, "lost", lost_fields, 8, XVT_LOST_LEN_LEAST, XVT_BUILTIN_LOST_SHORT },
@@ -104,7 +105,7 @@ static struct xvt_event_class *builtin_class(struct xvt_decoder *d, const struct
 	c->fields = b->fields;
 	c->field_count = b->count;
 	c->min_len = b->min_len;
-	c->marker = b->id == XVT_ID_TEXT;
+	c->marker = b->fields == text_fields;
 	d->builtin[slot] = c;
 	return c;
 }
@@ -310,7 +311,7 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 			learn_switch(d, c, ev);
 		return c;
 	}
-	if (xvt_likely(id <= XVT_ID_U64)) {
+	if (xvt_likely(id <= XVT_ID_PANIC)) {
 		c = d->builtin[id];
 		if (xvt_likely(c && ev->hdr->len >= c->min_len))
 			return c;

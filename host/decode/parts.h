@@ -98,8 +98,8 @@ struct xvt_stated_thread {
 
 /* Classes of the ring's own records by id, and the class of the shorter LOST record of older
  * recorders. */
-#define XVT_BUILTIN_LOST_SHORT (XVT_ID_U64 + 1)
-#define XVT_BUILTINS	       (XVT_ID_U64 + 2)
+#define XVT_BUILTIN_LOST_SHORT (XVT_ID_PANIC + 1)
+#define XVT_BUILTINS	       (XVT_ID_PANIC + 2)
 
 struct xvt_decoder {
 	struct xvt_decoders *all;

@@ -145,6 +145,7 @@ static const struct word words[] = {
 	WORD(IN_HEADER, xvt_region_hdr, displaced),
 	WORD(IN_HEADER, xvt_region_hdr, ringless),
 	WORD(IN_HEADER, xvt_region_hdr, host_events),
+	WORD(IN_HEADER, xvt_region_hdr, panics),
 };
 
 static struct {
