@@ -248,6 +248,7 @@ static void arm(struct xvt_armed_machine *m, struct xvt_host_region *r, uint64_t
 /* Another number of attempted events, not a larger one: a guest that boots again begins with 0. */
 static void count(struct xvt_armed_machine *m, const struct xvt_host_region *r, uint64_t now_ns)
 {
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)r->map;
 	const struct xvt_armed_counts before = m->counts;
 	struct xvt_armed_counts *c = &m->counts;
 	uint32_t i, k;
@@ -255,6 +256,11 @@ static void count(struct xvt_armed_machine *m, const struct xvt_host_region *r, 
 	m->used = 0;
 	c->begun = true;
 	c->attempted = c->lost = 0;
+	c->generation = xvt_load(&h->generation);
+	c->panics = xvt_load(&h->panics);
+	/* 0: it was formatted anew. */
+	if (before.begun && c->panics && c->panics != before.panics)
+		c->panicked |= xvt_panic_by_guest(&c->told, c->generation);
 	for (i = 0; i < m->rings; i++) {
 		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(r, i);
 		const uint64_t attempted = xvt_load(&ctl->attempted);
@@ -389,11 +395,14 @@ void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xv
 {
 	struct xvt_armed_machine *m = &a->v[i];
 	struct xvt_armed_counts *n = &m->counts;
+	const bool by_vmm =
+		xvt_armed_vmm_crashed(m->vmm) && xvt_panic_by_vmm(&n->told, n->generation);
 
-	*c = (struct xvt_vm_changes){ .crashed = xvt_armed_vmm_crashed(m->vmm),
+	*c = (struct xvt_vm_changes){ .crashed = n->panicked || by_vmm,
 				      .lost = n->more_lost,
 				      .was_still_ns = n->still_ns };
 	n->more_lost = 0;
+	n->panicked = false;
 	/* It begins to be still when it runs again. */
 	if (n->moved_ns && xvt_armed_vmm_rests(m->vmm))
 		n->moved_ns = now_ns;

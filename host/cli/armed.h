@@ -25,6 +25,10 @@ struct xvt_armed_counts {
 	uint64_t read;	    /* `attempted` at the newest xvt_armed_is_fresh() */
 	uint64_t fresh_ns;  /* when that found another number */
 	uint64_t still_ns;  /* by xvt_armed_changes() */
+	uint32_t panics;    /* by the region's header */
+	uint32_t generation;
+	bool panicked; /* since xvt_armed_changes() */
+	struct xvt_panic_told told;
 };
 
 struct xvt_armed_machine {

@@ -99,6 +99,7 @@ static void put_machine_json(struct xvt_out *o, const struct stat *s,
 	xvt_json_add_u64(j, "paused_ns", sum->paused_ns);
 	xvt_json_add_u64(j, "pauses", sum->pauses);
 	xvt_json_add_u64(j, "ended_ns", sum->ended_ns);
+	xvt_json_add_bool(j, "panicked", sum->panicked);
 	xvt_json_add_u64(j, "nameless", sum->nameless);
 	xvt_json_add_u64(j, "bound_ns_median", sum->bound_ns_median);
 	xvt_json_add_u64(j, "bound_ns_max", sum->bound_ns_max);
@@ -274,7 +275,8 @@ static void put_state(struct xvt_out *o, const struct stat *s, const struct xvtr
 		xvt_out_printf(o, "paused %.3f s (%llu)", (double)sum->paused_ns / 1e9,
 			       (unsigned long long)sum->pauses);
 	if (sum->ended_ns) {
-		xvt_out_str(o, paused ? ", ended at " : "ended at ");
+		xvt_out_printf(o, "%sended %sat ", paused ? ", " : "",
+			       sum->panicked ? "(guest panicked) " : "");
 		xvt_out_time(o, sum->ended_ns);
 	}
 	xvt_out_char(o, '\n');

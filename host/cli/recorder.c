@@ -405,7 +405,7 @@ static void listen_again(struct recorder *r)
 }
 
 /* A condition `crash` that cannot hold would be silent. A QEMU that is asked by QMP may or may not
- * have the device for panics. */
+ * have the device for panics, and a module may be too old to tell of one. */
 static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
 {
 	const char *name = xvt_session_vm_name(vm);
@@ -420,16 +420,16 @@ static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
 		xvt_say_of_machine(1, name,
 				   "the condition `crash` cannot see how it ends: no VMM "
 				   "is asked; give its QMP socket by --qmp, or record it "
-				   "as a domain");
+				   "as a domain; a panic is seen where its module tells it");
 		return;
 	}
 	xvt_uuid_text(xvt_session_vm_uuid(vm), uuid);
 	if (!xvt_libvirt_find(r->opt.machines.libvirt_uri, uuid, &domain, why, sizeof(why)) &&
 	    !domain.panics)
 		xvt_say_of_machine(1, name,
-				   "the condition `crash` sees its QEMU die, but no panic "
-				   "of its kernel: the domain has no device that reports "
-				   "one, like <panic model='isa'/>");
+				   "the condition `crash` sees its QEMU die, but a panic of "
+				   "its kernel only where its module tells it: the domain has "
+				   "no device that reports one, like <panic model='isa'/>");
 }
 
 /* A machine that came while others are recorded: what fails here does not end their recording. */

@@ -154,6 +154,23 @@ static int analyze(struct xvt_summary *s, const struct xvtrace_event *ev)
 	return again ? (again < 0 ? again : 0) : xvt_analyze_feed(s->analyze, ev);
 }
 
+static void add_state(struct xvt_summary_machine *m, const struct xvtrace_event *ev)
+{
+	switch (ev->state) {
+	case XVTRACE_CRASHED:
+	case XVTRACE_ENDED:
+		m->ended_ns = ev->ns;
+		break;
+	case XVTRACE_PAUSED:
+	case XVTRACE_RUNS:
+	case XVTRACE_RESET:
+		m->ended_ns = 0;
+		break;
+	default:
+		break;
+	}
+}
+
 static int add(struct xvt_summary *s, const struct xvtrace_event *ev)
 {
 	struct xvt_summary_machine *m = machine_of(s, ev->machine);
@@ -166,11 +183,8 @@ static int add(struct xvt_summary *s, const struct xvtrace_event *ev)
 	/* What ran meanwhile is not known. */
 	if (ev->kind == XVTRACE_LOST)
 		s->running[ev->ring->number].known = false;
-	if (ev->kind == XVTRACE_STATE && ev->state == XVTRACE_ENDED)
-		m->ended_ns = ev->ns;
-	else if (ev->kind == XVTRACE_STATE &&
-		 (ev->state == XVTRACE_PAUSED || ev->state == XVTRACE_RUNS))
-		m->ended_ns = 0;
+	if (ev->kind == XVTRACE_STATE)
+		add_state(m, ev);
 	return 0;
 }
 

@@ -215,10 +215,13 @@ static void add_state(struct stat *s, const struct xvt_note_parts *p)
 	/* The note of the begin may be missing: notes are limited. */
 	if (!s->paused[vm] && (begins || (kind == XVT_NOTE_RUNS && p->state.since_ns)))
 		m->pauses++;
-	if (kind == XVT_NOTE_ENDED)
+	if (kind == XVT_NOTE_ENDED || kind == XVT_NOTE_CRASHED) {
 		m->ended_ns = p->state.at_ns;
-	else if (begins || kind == XVT_NOTE_RUNS)
+		m->panicked |= kind == XVT_NOTE_CRASHED;
+	} else if (begins || kind == XVT_NOTE_RUNS || kind == XVT_NOTE_RESET) {
 		m->ended_ns = 0;
+		m->panicked &= begins;
+	}
 	if (begins || kind == XVT_NOTE_RUNS || xvt_note_is_end(kind))
 		s->paused[vm] = begins;
 }
@@ -456,8 +459,10 @@ static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, 
 	to->pauses += m->pauses;
 	to->unbounded += m->unbounded;
 	to->nameless += m->nameless;
-	if (m->ended_ns || m->counts.events)
+	if (m->ended_ns || m->counts.events) {
 		to->ended_ns = m->ended_ns;
+		to->panicked = m->panicked;
+	}
 	if (of->spreads[number].count)
 		to->bound_ns_max = xvt_u64_larger(to->bound_ns_max, m->bound_ns_max);
 	return add_spread(&s->spreads[machine], &of->spreads[number]);

@@ -734,7 +734,9 @@ struct xvtrace_machine_stat {
 	uint64_t unbounded;
 	uint64_t pauses;   /* number of them, also of one that has not ended */
 	uint64_t nameless; /* events of which the trace has no format, so no name */
-	uint64_t ended_ns; /* when its VMM ended; 0: it has not, or the machine ran again */
+	/* When its VMM ended, or its kernel panicked; 0: neither has, or the machine ran again. */
+	uint64_t ended_ns;
+	bool panicked; /* that is why, if it ended */
 };
 
 struct xvtrace_stat {

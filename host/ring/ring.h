@@ -354,6 +354,15 @@ struct xvt_ring_status {
 	uint64_t lag_ns;     /* it held other rings back by that */
 };
 
+/* The PANIC record that went into a run last, and was the first of its generation. It begins the
+ * run. Written by ring/run.c. */
+struct xvt_ring_panic {
+	bool any;
+	uint32_t generation;
+	uint32_t len;
+	char text[XVT_PANIC_TEXT]; /* the guest's */
+};
+
 /* What a session notes of a ring. Written by session/; ring/ does not use it. */
 struct xvt_ring_session {
 	uint32_t slot; /* place in the session's list of rings */
@@ -426,6 +435,7 @@ struct xvt_ring {
 	struct xvt_ring_session session;
 	struct xvt_ring_status status;
 	struct xvt_ring_fault fault;
+	struct xvt_ring_panic panic;
 };
 
 /* --- ring.c --- */

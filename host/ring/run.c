@@ -195,6 +195,9 @@ static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 		ns = xvt_clock_segment_ns(&line, ts);
 		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
 			break;
+		/* It begins another run, so that whoever puts that out finds it. */
+		if (xvt_unlikely(xvt_header_id(header) == XVT_ID_PANIC))
+			break;
 		if (xvt_likely(xvt_header_id(header) != XVT_ID_DISCARDED)) {
 			run->ns[n++] = ns;
 			last_ts = ts;
@@ -216,6 +219,20 @@ static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 	r->head.last_ns = run->ns[n - 1];
 	if (r->head.last_guest > r->decode.newest)
 		r->decode.newest = r->head.last_guest;
+}
+
+/* The first one of a generation says why. */
+static void note_panic(struct xvt_ring *r)
+{
+	const struct xvt_record *rec = &r->decode.rec;
+	struct xvt_ring_panic *p = &r->panic;
+
+	if (p->any && p->generation == r->decode.reader.subbuf.generation)
+		return;
+	p->any = true;
+	p->generation = r->decode.reader.subbuf.generation;
+	p->len = rec->len < sizeof(p->text) ? rec->len : (uint32_t)sizeof(p->text);
+	memcpy(p->text, rec->payload, p->len);
 }
 
 struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
@@ -258,6 +275,8 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 		run->len = (uint32_t)(r->decode.rec.payload - run->bytes) + r->decode.rec.len;
 		if (run->id == XVT_ID_FTRACE && r->types && r->decode.rec.len)
 			count_type(r->types, r->decode.rec.payload);
+		if (xvt_unlikely(run->id == XVT_ID_PANIC))
+			note_panic(r);
 		run->on_line = find_line(r);
 		xvt_ring_pop(r);
 		if (run->on_line && is_plain(r)) {

@@ -104,6 +104,7 @@ static int emit(void *arg, const struct xvt_window *w)
 		if (run->taken == run->at)
 			continue;
 		note_newest(s, run);
+		xvt_session_note_panic(s, run);
 		if (run->dropped)
 			xvt_session_drop_run(s, run);
 		else

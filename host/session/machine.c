@@ -198,6 +198,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 		return err;
 	xvt_vm_announce(s, vm);
 	tell_more(s, vm);
+	xvt_vm_panics_begin(vm);
 	died = !is_snapshot(s) && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];

@@ -228,6 +228,17 @@ struct xvt_vm_since {
 	uint64_t still_ns;
 };
 
+/* What its guest says of panics, see panics.c. */
+struct xvt_vm_panic {
+	struct xvt_panic_told told;
+	bool dead;	     /* its kernel panicked, and none has booted since */
+	uint32_t generation; /* of that kernel */
+	uint32_t met;	     /* records */
+	uint32_t base;	     /* the header's word when its recording began, or what makes up for
+				records that were lost */
+	uint32_t waits;	     /* seconds since a record is missing */
+};
+
 /* What it lacks to give events, see waits.c. */
 struct xvt_vm_lack {
 	bool expected;		/* cli/machines.c: it was named */
@@ -297,6 +308,8 @@ struct xvt_vm {
 	struct xvt_vm_refusal refused;
 
 	struct xvt_vm_halt halt; /* halt.c */
+
+	struct xvt_vm_panic panic; /* panics.c */
 
 	/* session.c */
 	uint32_t displaced;	  /* machines that gave way to this one, as told */
@@ -1004,6 +1017,36 @@ void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm);
 /* Close all VMM listeners and doorbells. This runs the loop, so the session must still be whole. */
 void xvt_session_stop_listening(struct xvt_session *s);
+
+/* What the machine's VMM, or its guest, says last: `how` it is not here any more. */
+void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why);
+
+/* --- panics.c --- */
+
+/* The run went out: note the panic that it begins with, if it does. */
+void xvt_session_note_panic(struct xvt_session *s, const struct xvt_run *run);
+/* Once a second: look for a panic without a record, and for a kernel that booted after one. */
+void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm);
+/* Its memory went back to an earlier state. */
+void xvt_vm_revived(struct xvt_vm *vm);
+
+/* The guest's words, in a region that was checked. */
+static inline const struct xvt_region_hdr *xvt_vm_header(const struct xvt_vm *vm)
+{
+	return (const struct xvt_region_hdr *)vm->region.map;
+}
+
+/* Generation of the guest by its region's header; 0: it has none. */
+static inline uint32_t xvt_vm_generation(const struct xvt_vm *vm)
+{
+	return vm->phase == XVT_VM_ATTACHED ? xvt_load(&xvt_vm_header(vm)->generation) : 0;
+}
+
+/* It is attached from here on. */
+static inline void xvt_vm_panics_begin(struct xvt_vm *vm)
+{
+	vm->panic = (struct xvt_vm_panic){ .base = xvt_load(&xvt_vm_header(vm)->panics) };
+}
 
 /* --- exact.c --- */
 

@@ -161,9 +161,12 @@ uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring 
 				   : since(now, latest(r->measure.answer_clock, s->grace_clock));
 }
 
+/* Also one whose kernel panicked, as far as nothing answers. */
 static bool has_ended(const struct xvt_ring *r)
 {
-	return xvt_vm_ended_or_moved(xvt_vm_of_ring(r));
+	const struct xvt_vm *vm = xvt_vm_of_ring(r);
+
+	return xvt_vm_ended_or_moved(vm) || vm->panic.dead || vm->panic.waits;
 }
 
 /* Returns true if a record has no time yet, and will get none: a stopped machine may go on and be

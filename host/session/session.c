@@ -219,6 +219,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		struct stat st;
 
 		note_unseen(s, vm);
+		xvt_session_look_for_panic(s, vm);
 		xvt_session_notes_left_out(s, vm, now, false);
 		if (vm->phase != XVT_VM_GONE && xvt_session_files_turn(s, i) &&
 		    !fstat(vm->region.fd, &st) && (uint64_t)st.st_size < vm->region.size)

@@ -107,7 +107,7 @@ static void watch_departed(struct xvt_vm *vm)
 	uint64_t attempted = 0;
 	uint32_t i;
 
-	if (!vm->departed || vm->phase != XVT_VM_ATTACHED)
+	if (!vm->departed || vm->phase != XVT_VM_ATTACHED || vm->panic.dead)
 		return;
 	for (i = 0; i < vm->region.g.ring_count; i++)
 		attempted += vm->rings[i] ? vm->rings[i]->drain.last.attempted : 0;

@@ -264,32 +264,49 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 	xvt_session_note_state(s, vm, &n);
 }
 
-static void depart(struct xvt_vm *vm, const char *how, const char *why)
+void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why)
 {
 	vm->departed = how;
 	snprintf(vm->departed_why, sizeof(vm->departed_why), "%.63s", why);
 	vm->departed_seconds = 0;
 }
 
-/* Returns true for a report that only a machine makes that is here. */
-static bool shows_life(enum xvt_vmm_event event)
+/* Returns true for a report that only a machine makes that is here. One whose kernel panicked may
+ * still be stopped, and run without it. */
+static bool shows_life(const struct xvt_vm *vm, enum xvt_vmm_event event)
 {
+	if (vm->panic.dead)
+		return event == XVT_VMM_RESET;
 	return event != XVT_VMM_GONE && event != XVT_VMM_MIGRATED_AWAY &&
 	       event != XVT_VMM_RENAMED && event != XVT_VMM_SHUTTING_DOWN;
+}
+
+/* What the report means for a panic. Returns true if it is one of which the guest has told. */
+static bool follow_panic(struct xvt_vm *vm, enum xvt_vmm_event event)
+{
+	if (event == XVT_VMM_PANICKED)
+		return !xvt_panic_by_vmm(&vm->panic.told, xvt_vm_generation(vm));
+	if (event == XVT_VMM_RESET)
+		xvt_panic_reset(&vm->panic.told);
+	if (event == XVT_VMM_RESET || event == XVT_VMM_GONE)
+		vm->panic.dead = false;
+	return false;
 }
 
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r)
 {
 	uint64_t at_ns;
-	bool exact;
+	bool exact, known;
 
 	if (r->event == XVT_VMM_VCPU) {
 		xvt_session_kernel_vcpu(s, vm, r->vcpu, r->tid);
 		return;
 	}
 	at_ns = moment(s, vm, r->realtime_ns, &exact);
-	tell_event(s, vm, r, at_ns);
-	if (shows_life(r->event))
+	known = follow_panic(vm, r->event);
+	if (!known)
+		tell_event(s, vm, r, at_ns);
+	if (shows_life(vm, r->event))
 		vm->departed = NULL;
 	vm->since.rests = xvt_vmm_rests(r, vm->since.rests);
 	xvt_session_unpark_vm(s, vm);
@@ -320,19 +337,19 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	case XVT_VMM_GONE:
 		if (!vm->departed && (!r->err || r->err == -EPIPE))
-			depart(vm, "ended", r->why);
+			xvt_vm_depart(vm, "ended", r->why);
 		vm->since.crashed |= r->err == -EPIPE;
 		vm->halted = r->err != -ENOTCONN;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
-		depart(vm, "moved", r->why);
+		xvt_vm_depart(vm, "moved", r->why);
 		vm->halted = true;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_PANICKED:
-		vm->since.crashed = true;
+		vm->since.crashed |= !known;
 		break;
 	case XVT_VMM_VCPU:
 	case XVT_VMM_SUSPENDED: /* the guest's own doing, no pause */

@@ -63,3 +63,26 @@ bool xvt_vmm_rests(const struct xvt_vmm_report *r, bool before)
 		return before;
 	}
 }
+
+bool xvt_panic_by_guest(struct xvt_panic_told *p, uint32_t generation)
+{
+	if (p->known && p->generation == generation)
+		return false;
+	*p = (struct xvt_panic_told){ .known = true, .generation = generation, .awaited = true };
+	return true;
+}
+
+bool xvt_panic_by_vmm(struct xvt_panic_told *p, uint32_t generation)
+{
+	const bool is_new = !p->awaited;
+
+	if (is_new)
+		*p = (struct xvt_panic_told){ .known = true, .generation = generation };
+	p->awaited = false;
+	return is_new;
+}
+
+void xvt_panic_reset(struct xvt_panic_told *p)
+{
+	p->awaited = false;
+}

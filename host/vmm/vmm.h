@@ -75,6 +75,21 @@ void xvt_vmm_report(xvt_vmm_fn fn, void *arg, enum xvt_vmm_event event, uint64_t
  */
 bool xvt_vmm_rests(const struct xvt_vmm_report *r, bool before);
 
+/*
+ * A panic that both the guest's ring and its VMM tell of, in whichever order, is one. generation:
+ * the guest's, which has one panic at most. Each returns whether this is news. A reset is told,
+ * too: what the VMM reports behind it is another panic.
+ */
+struct xvt_panic_told {
+	bool known;
+	uint32_t generation; /* of the newest one */
+	bool awaited;	     /* the guest told of it, and its VMM may */
+};
+
+bool xvt_panic_by_guest(struct xvt_panic_told *p, uint32_t generation);
+bool xvt_panic_by_vmm(struct xvt_panic_told *p, uint32_t generation);
+void xvt_panic_reset(struct xvt_panic_told *p);
+
 /* Bytes of the path of an ivshmem server's socket; sockaddr_un has no room for more. */
 #define XVT_BELL_PATH 108
 

@@ -123,6 +123,20 @@ static void texts(struct hostile *h, struct ring *r, uint64_t *s)
 		xvt_write(&r->w, XVT_ID_TEXT, text, sizeof(text));
 }
 
+/* Of this kernel, of others, and some that the header alone counts. */
+static void panics(struct hostile *h, struct ring *r, uint64_t *s)
+{
+	static const char text[] = "x, at 1.0\n1.0 honest: CRASHED\033[2J\xc2\x9b";
+	struct xvt_region_hdr *hdr = (void *)h->base;
+
+	if (h->turns % 5 != 0 || next(s) % 64 != 0)
+		return;
+	xvt_write(&r->w, XVT_ID_PANIC, text, (uint32_t)(next(s) % sizeof(text)));
+	xvt_store(&hdr->panics, (uint32_t)(next(s) % 2 ? next(s) : hdr->panics + 1));
+	if (next(s) % 4 == 0)
+		xvt_store(&hdr->generation, (uint32_t)next(s) % 8);
+}
+
 static void garbage(struct hostile *h, uint64_t *s)
 {
 	struct xvt_meta_hdr *m = meta_of(h);
@@ -206,5 +220,9 @@ const struct kind meta_kinds[] = {
 	  .text = "events that are text, with line ends and escapes",
 	  .flags = KIND_TEXT,
 	  .ring = texts },
+	{ .name = "panics",
+	  .text = "its kernel panics again and again, or does not",
+	  .flags = KIND_TEXT,
+	  .ring = panics },
 	{ 0 },
 };

@@ -30,6 +30,7 @@ one() {
 	record_stop
 	check "$kind: the recorder ends cleanly" test $? -eq 0
 	cat "$trace.err"
+	[ "$kind" = kill ] || panic_is_told
 	check "$kind: salvage reads the region" "$xvtrace" salvage "$region" -n v -o "$after"
 	for cpu in 0 1; do
 		{ numbers "$trace" v $cpu && numbers "$after" v $cpu; } | contiguous >"$work/range"
@@ -42,6 +43,14 @@ one() {
 	numbers "$trace" o 0 | contiguous >"$work/range"
 	check "$kind: the other guest's numbers have no hole" test "${PIPESTATUS[1]}" -eq 0
 	vm_kill "$other"
+}
+
+# panic_is_told: by the victim's ring alone, for no VMM was asked, and its QEMU had no pvpanic
+panic_is_told() {
+	local by='sysrq triggered crash'
+	check "panic: the recorder notes it, once" eval '[ "$("$xvtrace" verify --notes "$trace" | grep -c "v: its kernel panicked: $by")" = 1 ]'
+	check "panic: its record is in the trace" eval '[ "$("$xvtrace" report -q --vm v "$trace" | grep -c " panic: $by")" = 1 ]'
+	check "panic: the machine ended by it" eval '"$xvtrace" stat "$trace" | grep -q "^v: ended (guest panicked) at"'
 }
 
 enough() {

@@ -552,6 +552,127 @@ START_TEST(status_knows_that_a_vmm_has_ended)
 }
 END_TEST
 
+/* -- panics that the guest tells of --------------------------------------------------- */
+
+/* A record of a panic goes out of a ring. */
+static void put_panic(uint32_t generation, const char *text, uint32_t flags)
+{
+	struct xvt_run *run = calloc(1, sizeof(*run) + sizeof(run->ns[0]));
+	struct xvt_ring_panic *p = &vm->rings[0]->panic;
+
+	run->ring = vm->rings[0];
+	run->id = XVT_ID_PANIC;
+	run->ring_flags = flags;
+	run->ns[0] = 5 * SECOND_NS;
+	p->generation = generation;
+	p->len = (uint32_t)strnlen(text, sizeof(p->text));
+	memcpy(p->text, text, p->len);
+	xvt_session_note_panic(s, run);
+	free(run);
+}
+
+/* Since the call before. */
+static bool crashed(void)
+{
+	struct xvt_vm_changes c;
+
+	xvt_session_vm_changes(vm, &c);
+	return c.crashed;
+}
+
+static void ck_told(unsigned int crashes, bool crash)
+{
+	ck_assert_uint_eq(notes[1], crashes);
+	ck_assert_int_eq(crashed(), crash);
+}
+
+static struct xvt_region_hdr *header(void)
+{
+	return (struct xvt_region_hdr *)rec.map;
+}
+
+static void ck_outcome(const char *departed, const char *why)
+{
+	struct xvt_vm_outcome o;
+
+	xvt_session_vm_outcome(vm, &o);
+	if (!departed) {
+		ck_assert_ptr_null(o.departed);
+		return;
+	}
+	ck_assert_ptr_nonnull(o.departed);
+	ck_assert_str_eq(o.departed, departed);
+	ck_assert_str_eq(o.why, why);
+}
+
+START_TEST(a_panic_is_told_once_whoever_tells_first)
+{
+	xvt_store(&header()->generation, 7u);
+	xvt_session_look_for_panic(s, vm);
+	put_panic(7, "first", XVT_EVENT_F_BACKLOG);
+	ck_told(0, false);
+	put_panic(7, "Fatal \033[2J", 0);
+	ck_told(1, true);
+	put_panic(7, "again", 0);
+	ck_told(1, false);
+	report(XVT_VMM_PANICKED, 0);
+	ck_told(1, false);
+	ck_outcome("ended", "guest panicked");
+	/* It is stopped, and ends. */
+	report(XVT_VMM_STOPPED, 0);
+	report_why(XVT_VMM_GONE, 0, "destroyed");
+	ck_outcome("ended", "guest panicked");
+	/* Another kernel, of which the VMM tells first; and one before its module was loaded. */
+	report(XVT_VMM_RUNNING, 0);
+	ck_outcome(NULL, NULL);
+	xvt_store(&header()->generation, 8u);
+	report(XVT_VMM_PANICKED, 0);
+	ck_told(2, true);
+	put_panic(8, "late", 0);
+	ck_told(2, false);
+	ck_outcome("ended", "guest panicked");
+	report(XVT_VMM_RESET, 0);
+	ck_outcome(NULL, NULL);
+	report(XVT_VMM_PANICKED, 0);
+	ck_told(3, true);
+}
+END_TEST
+
+START_TEST(a_panic_whose_record_is_lost_is_told_by_the_header)
+{
+	unsigned int i;
+
+	xvt_store(&header()->panics, 41u); /* of earlier kernels */
+	xvt_vm_panics_begin(vm);
+	xvt_store(&header()->panics, 42u);
+	for (i = 0; i < 5; i++) {
+		xvt_session_look_for_panic(s, vm);
+		ck_told(0, false);
+	}
+	xvt_session_look_for_panic(s, vm);
+	ck_told(1, true);
+	/* Another kernel has booted; of its panic both come. */
+	xvt_store(&header()->generation, 2u);
+	xvt_session_look_for_panic(s, vm);
+	ck_outcome(NULL, NULL);
+	xvt_store(&header()->panics, 43u);
+	put_panic(2, "", 0);
+	ck_told(2, true);
+	for (i = 0; i < 8; i++)
+		xvt_session_look_for_panic(s, vm);
+	ck_told(2, false);
+	ck_outcome("ended", "guest panicked");
+	/* Its memory goes back to before that. */
+	xvt_store(&header()->panics, 42u);
+	xvt_vm_revived(vm);
+	ck_outcome(NULL, NULL);
+	xvt_store(&header()->panics, 43u);
+	xvt_session_look_for_panic(s, vm);
+	put_panic(2, "", 0);
+	ck_told(3, true);
+}
+END_TEST
+
 static void look_again(struct xvt_vm *at)
 {
 	s->next_format_clock = at->next_look_clock = xvt_clock_read();
@@ -797,6 +918,8 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
 	tcase_add_test(t, status_knows_that_a_vmm_has_ended);
+	tcase_add_test(t, a_panic_is_told_once_whoever_tells_first);
+	tcase_add_test(t, a_panic_whose_record_is_lost_is_told_by_the_header);
 	tcase_add_test(t, a_region_that_is_not_formatted);
 	tcase_add_test(t, a_copied_region_goes_on_where_the_other_one_ended);
 	tcase_add_test(t, a_copied_region_whose_original_runs_on_is_recorded_with_a_warning);
