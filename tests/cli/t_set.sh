@@ -16,12 +16,20 @@ done
 set=$work/set
 has_files() { [ -d "$set" ] && [ "$(find "$set" -name '*.xvt' | wc -l)" -ge "$1" ]; }
 record() {
-	"$xvtrace" record -q -o "$set/" -r g="$work/g" -r h="$work/h" "$@" 2>"$work/err" &
+	"$xvtrace" record -q -o "$set/" -r g="$work/g" -r h="$work/h" --control "$work/control" "$@" 2>"$work/err" &
 	recorder=$!
 	pids+=($recorder)
 }
-record --rotate-time 0.3
-check "there are files" poll has_files 6
+events() { "$xvtrace" status --json --control "$work/control" 2>/dev/null | jq '.recorders[0].events'; }
+# Each file has events, however long the recorder takes for them.
+record
+check "it records" tests/recorded.sh "$work/control" g h
+for i in 1 2 3 4 5; do
+	now=$(events)
+	"$xvtrace" control rotate --control "$work/control" >/dev/null
+	poll eval '[ "$(events)" -gt $((now + 1500)) ]'
+done
+check "there are files" has_files 6
 kill -TERM $recorder
 wait $recorder
 
