@@ -66,6 +66,16 @@ part() {
 }
 part "all of it"
 part "a range" --from "$(at $((count / 4)))" --to "$(at $((count / 2)))"
+# date_at N: the same as a date
+"$xvtrace" report -q -w whole.xvt >dates
+date_at() { sed -n "${1}p" dates | awk '{ print $1 }'; }
+by_dates() {
+	local range=(--from "$(date_at $((count / 4)))" --to "$(date_at $((count / 2)))")
+	[[ ${range[1]} == 20*T* ]] && "$xvtrace" trim -q whole.xvt -o dated.xvt "${range[@]}" && verifies dated.xvt &&
+		[ "$("$xvtrace" stat -q --json dated.xvt | jq .events)" -gt 100 ] &&
+		cmp <("$xvtrace" report -q dated.xvt) <("$xvtrace" report -q "${range[@]}" whole.xvt)
+}
+check "a range by dates" by_dates
 losses=$("$xvtrace" report -q part.xvt | grep -c ' LOST ')
 check "a range: no note where nothing is missing, and the losses of the range alone" [ "$losses" = "$("$xvtrace" report -q \
 	--from "$(at $((count / 4)))" --to "$(at $((count / 2)))" whole.xvt | grep -c ' LOST ')" ]
