@@ -143,6 +143,14 @@ check "a snapshot is taken" snapshot
 check "a part of it" of_trace snapshot snapshot.xvt
 "$tools/xvt-mktrace" 5000 0 made.xvt >/dev/null
 check "late events, guesses and epochs" of_trace made made.xvt
+# What a guest discarded or had in flight is not of a part.
+sums() { "$xvtrace" stat -q --json "$1" | jq -c '.lost, [.vms[].rings[] | [.attempted - .discarded - .in_flight, .events, .lost_by, .late, .backlog, .unconfirmed, .recovered]]'; }
+counts_as_whole() {
+	"$xvtrace" trim made.xvt -o part.xvt 2>err && sums made.xvt >sums && cmp sums <(sums part.xvt) &&
+		grep -q ": $("$xvtrace" stat -q --json part.xvt | jq -r '"\(.events) events, lost \(.lost)"')$" err &&
+		jq -se '.[0] > 0 and ([.[1][][2].overwritten] | max) > 0 and ([.[1][][4]] | max) > 0' sums >/dev/null
+}
+check "all of it: the counts of the whole, with losses of two causes and a backlog" counts_as_whole
 killed() {
 	head -c $(($(stat -c %s whole.xvt) * 3 / 4)) whole.xvt >cut.xvt
 	"$xvtrace" trim cut.xvt -o part.xvt --vm g 2>err && grep -q 'not cleanly ended, and so is the part' err && verifies part.xvt &&
