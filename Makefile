@@ -103,7 +103,7 @@ help:
 	@echo 'make test       all tests, real guests included (sets everything up by itself)'
 	@echo 'make test SUITE=name [CASE=name]   one suite: cli/t_qmp, hostile, vm/t03, host, order, ...; see tests/README.md'
 	@echo 'make debug SUITE=name [CASE=name]  one suite or case of a Check program under gdb'
-	@echo 'make check      the fast tests: no root, no guests, under a minute'
+	@echo 'make check      the fast tests: no root, no guests, a few minutes'
 	@echo 'make bench      tables, and build/bench/*.json'
 	@echo 'make lab        guests under real KVM, in an emulated machine of its own where this one has none (root, once)'
 	@echo 'make proof      what takes long (hours): every proof of the ring in full, long fuzzing, long stress'

@@ -88,7 +88,7 @@ proof-no-memory: test-programs
 	$(Q)STEP=1 tests/cli/t_no_memory.sh
 PROOFS += proof-no-memory
 
-# No root, no guests, no network, under a minute: three parts at the same time.
+# No root, no guests, no network, a few minutes: three parts at the same time.
 .PHONY: check-programs check-others check-quick
 check: test-programs check-freestanding
 	$(Q)$(MAKE) --no-print-directory -j3 -Otarget check-programs check-others check-quick

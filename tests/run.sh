@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs suites, says how long each took, counts, and says what was skipped and why.
 #
-#   tests/run.sh fast        what make check runs: under a minute on two CPUs, as `programs`, `others` and `quick`
+#   tests/run.sh fast        what make check runs: a few minutes on two CPUs, as `programs`, `others` and `quick`
 #   tests/run.sh whole       without guests
 #   tests/run.sh proofs      of the ring and of clocks, as far as they are short
 #   tests/run.sh vm          with guests
@@ -179,7 +179,7 @@ epoll() {
 	suite own epoll env XVT_ONLY_LOOP=1 XVTRACE_LOOP=epoll "$BUILD/tests/host-check"
 }
 
-# The three parts of make check: what needs no guest and no root, in under a minute. Long series are
+# The three parts of make check: what needs no guest and no root, in a few minutes. Long series are
 # shorter, and scripts that say "slow" are left to make test, as is the other way to reserve.
 programs() {
 	XVT_WITHOUT_LONG=1 XVT_SCHEDULES=${XVT_SCHEDULES:-1000} XVT_BOUNDS=${XVT_BOUNDS:-400} \

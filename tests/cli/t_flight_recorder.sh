@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # record --flight-recorder: machines that a recorder keeps armed and does not record. A snapshot has what they hold; nothing of
 # theirs is consumed, and nothing that they do delays the recorder.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # machine: tracefs
 # shellcheck disable=SC2317
 # The text of events, judged by the kernel: an instance of its own and a recorder have the same events

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # machine: libvirt and tracefs
 # shellcheck disable=SC2317
 # A parser that a hostile trace has taken over (tests/tools/xvt-escape.c) opens nothing, runs nothing and reaches no

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # record -o DIR/ --snapshot-when, and xvtrace control snapshot: the files around a moment stay, whole,
 # when the set goes on without them, and they take a bounded space.
