@@ -165,7 +165,10 @@ bool xvt_outcome_take(struct xvt_outcome *o, const struct xvt_session *s,
 		struct xvt_vm_outcome m;
 
 		xvt_session_vm_outcome(vm, &m);
-		o->machines += m.events != 0;
+		if (xvt_session_vm_is_host(vm))
+			o->host = m.events != 0;
+		else
+			o->machines += m.events != 0;
 		add_state(o, xvt_session_vm_name(vm), &m);
 		compare(&worst, vm, &m);
 		if (!quiet || (strict && xvt_session_vm_is_expected(vm)))
@@ -230,10 +233,11 @@ void xvt_outcome_say(const struct xvt_outcome *o, const char *output, bool logs)
 	if (o->snapshots)
 		snprintf(more, sizeof(more), "; %zu snapshot%s in snapshots/", o->snapshots,
 			 o->snapshots == 1 ? "" : "s");
-	snprintf(line, sizeof(line), "%s: %s%s, %s events of %zu machine%s in %.1f s, lost %s%s%s",
-		 output, files, xvt_size_text(size, o->bytes), xvt_digits(events, o->events),
-		 o->machines, o->machines == 1 ? "" : "s", (double)o->ran_ns / 1e9,
-		 xvt_digits(lost, o->lost), o->states, more);
+	snprintf(line, sizeof(line),
+		 "%s: %s%s, %s events of %zu machine%s%s in %.1f s, lost %s%s%s", output, files,
+		 xvt_size_text(size, o->bytes), xvt_digits(events, o->events), o->machines,
+		 o->machines == 1 ? "" : "s", o->host ? " and the host" : "",
+		 (double)o->ran_ns / 1e9, xvt_digits(lost, o->lost), o->states, more);
 	say(logs, line);
 	for (i = 0; i < o->nr_wrong; i++)
 		say(logs, o->wrong[i]);

@@ -20,7 +20,8 @@ struct xvt_outcome {
 	uint64_t removed;    /* files of a set, by its limits */
 	uint32_t first_file; /* numbers in the set; 0: it is one file */
 	uint32_t last_file;
-	size_t machines;  /* that gave events */
+	size_t machines;  /* that gave events, without the host */
+	bool host;	  /* gave events */
 	size_t snapshots; /* of the set */
 	char states[512]; /* "; g1 paused 2.093 s; g2 ended (guest panicked)" */
 	size_t nr_wrong;

@@ -28,6 +28,16 @@ check "a machine joins" has '^xvtrace: g: joined: its clock is known$'
 record -q -o "$trace" -r g="$work/g" -- "$emit" "$work/g" --count 10
 check "-q: nothing" test ! -s "$work/err"
 (cd "$work" && "$OLDPWD/$xvtrace" record -o "it's.xvt" -r g=./g -- "$OLDPWD/$emit" ./g --count 10 >/dev/null 2>err) # a blank, a quote
+if [ "$(id -u)" = 0 ] && unshare -m mount -t tracefs t /mnt 2>/dev/null; then
+	counts_host() {
+		timeout 60 unshare -m sh -c 'mount -t tracefs t /sys/kernel/tracing; exec "$@"' - "$xvtrace" record -o "$work/host.xvt" --host sched --host-all -r g="$work/host-g" -- \
+			sh -c '"$0" "$1" --count 10 >/dev/null' "$emit" "$work/host-g" >"$work/out" 2>&1 && grep -qE "events of 1 machine and the host in " "$work/out"
+	}
+	"$xvtrace" region create "$work/host-g" --size 1M --rings 1
+	check "the host is counted as in summary" counts_host
+else
+	echo "skip - the host is counted as in summary: the kernel cannot be traced here"
+fi
 check "a name that a shell reads otherwise" test "$(n_th_last 1)" = "next: xvtrace summary 'it'\\''s.xvt'"
 
 # -- a folder
