@@ -124,7 +124,7 @@ void xvt_verify_source(struct xvt_verify_state *v, const struct xvt_events_sourc
 /* How long the host had slept when the line began; lines are judged by its changes. */
 static int64_t slept_ns(const struct xvt_timebase *l)
 {
-	return (int64_t)(l->boottime_ns - l->base_ns) + l->apart_ns;
+	return (int64_t)(l->boottime_ns - l->base_ns + (uint64_t)l->apart_ns);
 }
 
 static uint64_t rate_of(const struct xvt_timebase *l)
@@ -141,7 +141,7 @@ void xvt_verify_line_kind(struct xvt_verify_state *v, const struct xvt_timebase 
 	/* 0: the recorder did not ask. */
 	if (last && !last->boottime_ns)
 		last_ns = 0;
-	if (l->boottime_ns && slept_ns(l) < last_ns - (int64_t)(slack & INT64_MAX))
+	if (l->boottime_ns && slept_ns(l) < (__int128)last_ns - (int64_t)(slack & INT64_MAX))
 		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
 				     "the host's clock: CLOCK_BOOTTIME was %" PRIu64
 				     " ns at counter %" PRIu64 ", before what it can have been",
