@@ -75,7 +75,7 @@ static inline const struct xvtrace_machine *xvt_lib_machine(const struct xvtrace
 /* Make the machines and rings of a trace that has none. Returns 0 or -ENOMEM. */
 int xvt_lib_tables(struct xvtrace *trace);
 
-/* -- a trace again, for another thread, split.c ---------------------------------------- */
+/* -- a trace again, for another thread, copy.c ---------------------------------------- */
 
 /* Returns 0, -ENOMEM or -EMFILE. */
 int xvt_lib_copy(struct xvtrace **out, const struct xvtrace *of);
