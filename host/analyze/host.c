@@ -76,15 +76,40 @@ static struct thread *thread_of(struct xvt_analyze *a, int tid)
 
 #define LOOK_AHEAD 50000u
 
-/* A CPU switches from a thread: the one to which it switched before, unless switches between them
- * are missing. */
-static void check_chain(struct host *h, struct host_cpu *c, int prev, int next, uint64_t ns)
+/* Whether it is a thread of a VMM, by the name that the recorder gave it: "g1:vcpu0". */
+static bool is_of_vmm(struct xvt_analyze *a, struct xvtrace_reader *r, int tid)
 {
-	h->filtered |= c->known && c->tid != prev;
+	const struct xvtrace_task *t =
+		tid > 0 ? xvtrace_reader_task_of(r, a->host.machine->number, tid) : NULL;
+
+	for (unsigned int i = 0; t && i < a->info->machines; i++) {
+		const struct xvtrace_machine *m = a->guests[i].machine;
+		const size_t len = m ? strlen(m->recorded_name) : 0;
+
+		if (m && !strncmp(t->comm, m->recorded_name, len) && t->comm[len] == ':')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A CPU switches from a thread: the one to which it switched before, unless switches between them
+ * are missing. Where that is so and no switch between two threads of no VMM is there, ftrace's
+ * filter leaves those out.
+ */
+static void check_chain(struct xvt_analyze *a, struct xvtrace_reader *r, struct host_cpu *c,
+			int prev, int next, uint64_t ns)
+{
+	struct host *h = &a->host;
+
+	h->breaks |= c->known && c->tid != prev;
+	if (!h->has_others)
+		h->has_others = !is_of_vmm(a, r, prev) && !is_of_vmm(a, r, next);
+	h->filtered = h->breaks && !h->has_others;
 	*c = (struct host_cpu){ true, next, ns };
 }
 
-static int look_at(struct xvt_analyze *a, const struct xvtrace_event *ev)
+static int look_at(struct xvt_analyze *a, struct xvtrace_reader *r, const struct xvtrace_event *ev)
 {
 	const struct part_type *t;
 	struct host_cpu *c = ev->ring ? cpu_of(&a->host, ev->ring->cpu) : NULL;
@@ -99,7 +124,7 @@ static int look_at(struct xvt_analyze *a, const struct xvtrace_event *ev)
 	if (!t)
 		return -ENOMEM;
 	if (t->kind == PART_SWITCH)
-		check_chain(&a->host, c, (int)part_number(ev, t, SWITCH_PREV),
+		check_chain(a, r, c, (int)part_number(ev, t, SWITCH_PREV),
 			    (int)part_number(ev, t, SWITCH_NEXT), ev->ns);
 	return 0;
 }
@@ -118,8 +143,8 @@ int host_look_ahead(struct xvt_analyze *a)
 	err = xvtrace_reader_machine(r, a->host.machine->name);
 	if (!err)
 		err = xvtrace_reader_limit(r, LOOK_AHEAD);
-	while (!err && !a->host.filtered && (got = xvtrace_next(r, &ev)) > 0)
-		err = look_at(a, ev);
+	while (!err && !a->host.has_others && (got = xvtrace_next(r, &ev)) > 0)
+		err = look_at(a, r, ev);
 	xvtrace_reader_free(r);
 	/* Types have other numbers in the other reader. */
 	if (a->type_room)
@@ -129,29 +154,11 @@ int host_look_ahead(struct xvt_analyze *a)
 	return err ? err : got < 0 ? got : 0;
 }
 
-/* Whether it is a thread of a VMM, whose switches are recorded if any are. */
-static bool is_of_vmm(struct xvt_analyze *a, int tid)
-{
-	const struct host *h = &a->host;
-	const unsigned int m = h->machine->number;
-	bool kernel;
-	const int process = tid > 0 ? xvtrace_reader_process(a->reader, m, tid, &kernel) : 0;
-
-	for (size_t i = 0; i < h->thread_count && tid > 0; i++) {
-		const int other = h->threads[i]->tid;
-
-		if (other == tid || (process > 0 && xvtrace_reader_process(a->reader, m, other,
-									   &kernel) == process))
-			return true;
-	}
-	return false;
-}
-
 /* Whether the thread had the CPU all the time since another began to wait for it. */
 static bool had_it(struct xvt_analyze *a, const struct host_cpu *c, int tid, uint64_t since_ns)
 {
 	return c->known && c->tid == tid && c->since_ns <= since_ns &&
-	       (!a->host.filtered || is_of_vmm(a, tid));
+	       (!a->host.filtered || is_of_vmm(a, a->reader, tid));
 }
 
 /* -- who has the CPU ------------------------------------------------------------------ */
@@ -296,7 +303,7 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	t = thread_of(a, prev);
 	if (t && !err)
 		err = switch_out(a, t, cpu, part_number(ev, type, SWITCH_STATE) & 0xff, ev->ns);
-	check_chain(&a->host, c, prev, next, ev->ns);
+	check_chain(a, a->reader, c, prev, next, ev->ns);
 	return err;
 }
 

@@ -57,7 +57,7 @@ struct whos {
 	size_t slot_count;
 };
 
-#define OCCUPANTS 16u
+#define OCCUPANTS 64u
 
 struct occupant {
 	int tid;
@@ -109,8 +109,10 @@ struct host {
 	size_t thread_count, thread_room;
 	struct host_cpu *cpus;
 	size_t cpu_room;
-	bool filtered; /* switches of some threads are not recorded */
-	bool switches; /* there are any */
+	bool breaks;	 /* a CPU switched from a thread that had not come by a switch */
+	bool has_others; /* switches between two threads that are no VMM's are there */
+	bool filtered;	 /* such switches are not recorded */
+	bool switches;	 /* there are any */
 	uint64_t bound_ns;
 };
 

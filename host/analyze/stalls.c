@@ -30,13 +30,19 @@ static int compare(const void *a, const void *b)
 
 static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const struct interval *i)
 {
-	const struct occupant *most = NULL;
+	const struct occupant *most = NULL, *others = NULL;
 
-	for (uint32_t k = 0; k < i->count; k++)
-		if (!most || i->occupants[k].ns > most->ns)
+	for (uint32_t k = 0; k < i->count; k++) {
+		if (i->occupants[k].who == WHO_OTHERS)
+			others = &i->occupants[k];
+		else if (!most || i->occupants[k].ns > most->ns)
 			most = &i->occupants[k];
+	}
 	if (!most)
 		return;
+	/* One of those that had no room may have had more. */
+	if (others && others->ns > most->ns)
+		s->verdict = XVT_UNTOLD;
 	s->first = a->whos.v[i->first];
 	s->last = a->whos.v[i->last];
 	s->most = a->whos.v[most->who];
@@ -60,8 +66,10 @@ static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct v
 		s->cause = XVT_CAUSE_PREEMPTED;
 	else
 		s->cause = mostly_waits ? XVT_CAUSE_WAITS : XVT_CAUSE_SLEEPS;
-	if (s->cause == XVT_CAUSE_PREEMPTED || s->cause == XVT_CAUSE_WAITS)
-		s->verdict = s->most && s->most->tid == -1 ? XVT_NOT_RECORDED : XVT_PROVEN;
+	if (s->cause != XVT_CAUSE_PREEMPTED && s->cause != XVT_CAUSE_WAITS)
+		s->verdict = XVT_PROVEN;
+	else if (s->most && s->most->tid == -1)
+		s->verdict = XVT_NOT_RECORDED;
 }
 
 static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i,

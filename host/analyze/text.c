@@ -125,8 +125,10 @@ static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
 		xvt_out_str(o, "-");
 	xvt_out_str(o, ": ");
 	put_cause(o, s);
-	if (s->verdict != XVT_PROVEN)
-		xvt_out_printf(o, "; %s: record --host sched", xvt_verdict_name(s->verdict));
+	if (s->verdict == XVT_NOT_RECORDED)
+		xvt_out_str(o, "; not recorded: record --host-all");
+	else if (s->verdict == XVT_UNTOLD)
+		xvt_out_str(o, "; cannot be told: there were too many threads");
 	xvt_out_char(o, '\n');
 }
 

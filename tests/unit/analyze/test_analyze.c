@@ -169,9 +169,7 @@ START_TEST(without_all_switches_only_threads_of_vmms_are_named)
 {
 	analyze(HEAD "guest g2 1 2000\n"
 		     "thread 610 g2:vcpu0\n"
-		     "process 610 600\n"
-		     "comm 611 qemu\n"
-		     "process 611 600\n"
+		     "thread 611 g2:qemu\n"
 		     "0 h:0 switch swapper-0 R x-501\n"
 		     "1 h:1 switch swapper-0 R x-610\n"
 		     "10 g1:0 switch swapper-0 R work-10\n"
@@ -185,7 +183,7 @@ START_TEST(without_all_switches_only_threads_of_vmms_are_named)
 	ck_assert_uint_eq(stall_count, 2);
 	ck_assert_str_eq(stalls[0].most->name, "(not recorded)");
 	ck_assert_int_eq(stalls[0].verdict, XVT_NOT_RECORDED);
-	ck_assert_str_eq(stalls[1].most->name, "qemu-611");
+	ck_assert_str_eq(stalls[1].most->name, "g2:qemu-611");
 	ck_assert_int_eq(stalls[1].verdict, XVT_PROVEN);
 	ck_assert_uint_eq(sum("taken_by", 0, "(not recorded)"), 3100 * US);
 }
