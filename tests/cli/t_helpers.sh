@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # The processes that a recorder starts for itself: none dies or stands still without a word. Each
 # child of a recorder is killed in a recording of its own, so a new helper is met here, too.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # One allocation of a recorder fails, each in a recording of its own: the recording goes on, or it
 # ends with a line, and the trace is good. It neither hangs, dies of a signal, nor counts wrongly.
