@@ -260,8 +260,8 @@ static void begin_moving(struct xvt_trace_writer *w)
 	}
 }
 
-/* Ring 0 has an event each 100 us, beside the map between two times. Ring 1 has one each 150 ms, and
- * from 700 ms on all beside the map. */
+/* Ring 0 has an event each 100 us, beside the map between two times. Ring 1 has one each 150 ms,
+ * and from 700 ms on all beside the map. */
 static void make_moving(uint64_t till, uint64_t all_from, uint64_t all_to)
 {
 	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
