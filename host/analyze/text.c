@@ -126,7 +126,7 @@ static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
 	xvt_out_str(o, ": ");
 	put_cause(o, s);
 	if (s->verdict == XVT_NOT_RECORDED)
-		xvt_out_str(o, "; not recorded: record --host-all");
+		xvt_out_str(o, "; not recorded: record --host sched");
 	else if (s->verdict == XVT_UNTOLD)
 		xvt_out_str(o, "; cannot be told: there were too many threads");
 	xvt_out_char(o, '\n');
