@@ -142,6 +142,11 @@ size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines)
 	return a->lines.count;
 }
 
+size_t xvt_analyze_vcpus(const struct xvt_analyze *a)
+{
+	return a->vcpu_count;
+}
+
 uint64_t xvt_analyze_impossible(const struct xvt_analyze *a)
 {
 	return a->impossible;

@@ -117,6 +117,8 @@ void xvt_analyze_free(struct xvt_analyze *a);
 /* After the end: the stalls, the longest first, and the lines, in their order. */
 size_t xvt_analyze_stalls(const struct xvt_analyze *a, const struct xvt_stall **stalls);
 size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines);
+/* Rings of the trace that are vCPUs; 0: there is nothing to analyze. */
+size_t xvt_analyze_vcpus(const struct xvt_analyze *a);
 /* Events of guests at times at which the thread of their vCPU was not on a CPU, whatever the bounds
  * are: a clock or the map of threads is wrong. */
 uint64_t xvt_analyze_impossible(const struct xvt_analyze *a);

@@ -254,6 +254,11 @@ static void put_lines(struct xvt_analyze *a, const struct xvt_analyze_look *look
 {
 	size_t of_group = 0, left = 0;
 
+	if (!a->lines.count) {
+		if (a->options.analyses != XVT_ANALYZE_STALLS)
+			xvt_out_str(o, "Nothing is in the trace of these vCPUs and times.\n");
+		return;
+	}
 	xvt_out_printf(o, "%-39s %8s %8s %8s %8s %8s %8s %8s  %-15s %8s %8s  %s\n", "VCPU     WHAT",
 		       "N", "SUM", "MIN", "P50", "P99", "P99.9", "MAX", "BEGIN OF MAX", "BOUND",
 		       "WORST", "VERDICT");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_analyze.c - `xvtrace analyze`: where the guests' time went. */
+#include <errno.h>
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -161,6 +162,12 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	else
 		err = show(opts, a);
+	if (!err && !xvt_analyze_vcpus(a)) {
+		xvt_error(xvtrace_info(x->trace)->path,
+			  "nothing to analyze: none of its rings is a vCPU's; those of programs, "
+			  "and of the host, have no guest's time");
+		err = -ENODATA;
+	}
 	xvt_analyze_free(a);
 	xvt_once_free(x->once);
 	x->once = NULL;

@@ -91,6 +91,11 @@ refuses() {
 }
 check "no analysis" refuses 2 'say which analysis: cpu, stalls'
 check "an unknown one" refuses 2 'no such analysis; there are cpu, stalls' cpu,stalsl "$trace"
+"$tools/xvt-story" "$work/host.xvt" <<'EOT' || exit 1
+host 1
+0 h:0 switch swapper-0 R x-501
+EOT
+check "a trace without a vCPU" refuses 1 'nothing to analyze: none of its rings is a vCPU' cpu,stalls "$work/host.xvt"
 check "an empty one" refuses 2 'no such analysis' cpu, "$trace"
 check "no such machine" refuses 1 "no machine 'g9' in this trace; it has: h, g1, g2" cpu --vm g9 "$trace"
 check "no such CPU" refuses 1 'no CPU 7 in this trace' cpu --cpu 7 "$trace"
