@@ -198,7 +198,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 		return err;
 	xvt_vm_announce(s, vm);
 	tell_more(s, vm);
-	xvt_vm_panics_begin(vm);
+	xvt_vm_panics_begin(s, vm);
 	died = !is_snapshot(s) && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
@@ -222,8 +222,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	xvt_vm_tell_attached(s, vm);
 	if (died)
 		tell_found(s, vm, original, taken);
-	xvt_vm_send_request(s, vm,
-			    xvt_load(&((const struct xvt_region_hdr *)vm->region.map)->generation));
+	xvt_vm_send_request(s, vm, xvt_vm_generation(s, vm));
 	return 0;
 }
 

@@ -85,11 +85,14 @@ static bool has_lost_record(struct xvt_vm *vm)
 
 void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm)
 {
-	const uint32_t generation = xvt_vm_generation(vm);
 	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	uint32_t generation;
 
-	if (vm->phase != XVT_VM_ATTACHED || vm->own || !is_recording(s))
+	/* What the pass has read of the header at the begin counts for all of it. */
+	if (vm->phase != XVT_VM_ATTACHED || vm->own || !is_recording(s) ||
+	    vm->panic.begun_pass == s->pass_number)
 		return;
+	generation = xvt_vm_generation(s, vm);
 	if (vm->panic.dead && generation != vm->panic.generation) {
 		vm->panic.dead = false;
 		vm->departed = NULL;
@@ -99,9 +102,9 @@ void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm)
 		panicked(s, vm, generation, now_ns, "");
 }
 
-void xvt_vm_revived(struct xvt_vm *vm)
+void xvt_vm_revived(struct xvt_session *s, struct xvt_vm *vm)
 {
 	if (vm->panic.dead)
 		vm->departed = NULL;
-	xvt_vm_panics_begin(vm);
+	xvt_vm_panics_begin(s, vm);
 }

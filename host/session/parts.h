@@ -237,6 +237,7 @@ struct xvt_vm_panic {
 	uint32_t base;	     /* the header's word when its recording began, or what makes up for
 				records that were lost */
 	uint32_t waits;	     /* seconds since a record is missing */
+	uint64_t begun_pass; /* number of the pass that read `base` */
 };
 
 /* What it lacks to give events, see waits.c. */
@@ -289,7 +290,10 @@ struct xvt_vm {
 	char request_why[256]; /* which were refused, of those that a user added; "": none */
 	uint32_t request_seq;  /* sequence number of the open request; 0: none */
 	uint64_t request_clock;
-	size_t request_at;	     /* offset of its line in opt.request */
+	size_t request_at;	  /* offset of its line in opt.request */
+	uint32_t generation;	  /* of the guest, see xvt_vm_generation() */
+	uint64_t generation_pass; /* number of the pass that loaded it */
+	bool generation_known;
 	uint32_t request_generation; /* guest generation when the first line was sent */
 	bool request_again;	     /* the newest look found another generation */
 	bool request_refused;	     /* the guest's owner does not allow the request, or not yet */
@@ -445,6 +449,7 @@ struct xvt_session {
 	uint64_t grace_clock;	  /* end of the recorder's last absence: silence before it is not
 				     charged to a guest; also snapshot.c */
 	uint64_t last_pass_clock; /* also sleep.c */
+	uint64_t pass_number;
 	uint64_t next_pass_clock; /* also sleep.c, snapshot.c */
 	uint64_t next_second_clock;
 	uint64_t next_format_clock;
@@ -832,7 +837,7 @@ bool xvt_vm_names_due(const struct xvt_vm *vm);
 
 /* --- request.c --- */
 
-/* Send the first line. `generation` is the guest's, as the caller loaded it. */
+/* Send the first line to a guest of this generation. */
 void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation);
 /* Check for the guest's answer to the open request for events; send the next one. */
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
@@ -1028,7 +1033,7 @@ void xvt_session_note_panic(struct xvt_session *s, const struct xvt_run *run);
 /* Once a second: look for a panic without a record, and for a kernel that booted after one. */
 void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm);
 /* Its memory went back to an earlier state. */
-void xvt_vm_revived(struct xvt_vm *vm);
+void xvt_vm_revived(struct xvt_session *s, struct xvt_vm *vm);
 
 /* The guest's words, in a region that was checked. */
 static inline const struct xvt_region_hdr *xvt_vm_header(const struct xvt_vm *vm)
@@ -1036,16 +1041,26 @@ static inline const struct xvt_region_hdr *xvt_vm_header(const struct xvt_vm *vm
 	return (const struct xvt_region_hdr *)vm->region.map;
 }
 
-/* Generation of the guest by its region's header; 0: it has none. */
-static inline uint32_t xvt_vm_generation(const struct xvt_vm *vm)
+/*
+ * Generation of the guest by its region's header; 0: the machine is not attached. A pass loads it
+ * once, so all that a pass concludes from it is about one guest.
+ */
+static inline uint32_t xvt_vm_generation(struct xvt_session *s, struct xvt_vm *vm)
 {
-	return vm->phase == XVT_VM_ATTACHED ? xvt_load(&xvt_vm_header(vm)->generation) : 0;
+	if (vm->phase != XVT_VM_ATTACHED)
+		return 0;
+	if (!vm->generation_known || vm->generation_pass != s->pass_number)
+		vm->generation = xvt_load(&xvt_vm_header(vm)->generation);
+	vm->generation_known = true;
+	vm->generation_pass = s->pass_number;
+	return vm->generation;
 }
 
 /* It is attached from here on. */
-static inline void xvt_vm_panics_begin(struct xvt_vm *vm)
+static inline void xvt_vm_panics_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
-	vm->panic = (struct xvt_vm_panic){ .base = xvt_load(&xvt_vm_header(vm)->panics) };
+	vm->panic = (struct xvt_vm_panic){ .base = xvt_load(&xvt_vm_header(vm)->panics),
+					   .begun_pass = s->pass_number };
 }
 
 /* --- exact.c --- */

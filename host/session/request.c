@@ -26,10 +26,14 @@ static size_t request_line(const struct xvt_session *s, const struct xvt_vm *vm,
 	return end ? (size_t)(end + 1 - line) : strlen(line);
 }
 
-/* Send one line as one request. */
-static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
+static bool is_allowed(const struct xvt_vm *vm)
 {
-	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+	return xvt_load(&xvt_vm_header(vm)->host_events) == XVT_HOST_EVENTS_ALLOWED;
+}
+
+/* Send one line as one request. allowed: is_allowed(). */
+static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at, bool allowed)
+{
 	size_t len = request_line(s, vm, at);
 
 	if (!len || len > XVT_REQUEST_LEN)
@@ -38,7 +42,7 @@ static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 	vm->request_clock = xvt_clock_read();
 	vm->request_refused = false;
 	vm->request_silent = false;
-	vm->request_allowed = xvt_load(&h->host_events) == XVT_HOST_EVENTS_ALLOWED;
+	vm->request_allowed = allowed;
 	vm->request_seq = xvt_host_region_ask(&vm->region, lines_of(s, vm) + at, len);
 }
 
@@ -47,18 +51,17 @@ void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t gene
 	vm->request_generation = generation;
 	vm->request_again = false;
 	vm->request_told = false;
-	send_line(s, vm, 0);
+	send_line(s, vm, 0, is_allowed(vm));
 }
 
 /* Send the requests again to a new guest generation (boot, kexec, module load). */
 static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
-	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
 	uint32_t generation;
 
 	if (!*lines_of(s, vm))
 		return;
-	generation = xvt_load(&h->generation);
+	generation = xvt_vm_generation(s, vm);
 	vm->request_again = generation != vm->request_generation;
 	if (vm->request_again && since(now, vm->request_clock) >= ticks(s, SECOND_NS))
 		xvt_vm_send_request(s, vm, generation);
@@ -106,7 +109,7 @@ static void await_consent(struct xvt_session *s, struct xvt_vm *vm, uint64_t now
 		vm->request_allowed = false;
 	if (said == XVT_HOST_EVENTS_ALLOWED && !vm->request_allowed) {
 		if (waited >= ticks(s, SECOND_NS))
-			send_line(s, vm, vm->request_at);
+			send_line(s, vm, vm->request_at, true);
 		return;
 	}
 	if (!vm->request_told &&
@@ -145,7 +148,7 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	}
 	if (result)
 		note_refusal(s, vm, result);
-	send_line(s, vm, vm->request_at + request_line(s, vm, vm->request_at));
+	send_line(s, vm, vm->request_at + request_line(s, vm, vm->request_at), is_allowed(vm));
 }
 
 /* Report requested events that are not known to be switched on, by the last pass's view of the
@@ -188,7 +191,8 @@ int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines)
 	/* Else they are asked for behind what is asked now, or when the machine comes. */
 	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq || vm->request_again)
 		return 0;
-	send_line(s, vm, vm->request_refused || vm->request_silent ? vm->request_at : before);
+	send_line(s, vm, vm->request_refused || vm->request_silent ? vm->request_at : before,
+		  is_allowed(vm));
 	return 0;
 }
 

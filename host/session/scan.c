@@ -63,7 +63,7 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	if (!any)
 		return;
 	if (back)
-		xvt_vm_revived(vm);
+		xvt_vm_revived(s, vm);
 	xvt_session_note(s, back, vm, UINT32_MAX,
 			 back ? "its memory went back to an earlier state"
 			      : "the host's words in its memory went back");

@@ -455,6 +455,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	int err = pass(s, sleep_ns);
 
+	s->pass_number++; /* what is attached between two passes belongs to the next one */
 	xvt_session_way_end_pass(s);
 	return err;
 }

@@ -282,10 +282,12 @@ static bool shows_life(const struct xvt_vm *vm, enum xvt_vmm_event event)
 }
 
 /* What the report means for a panic. Returns true if it is one of which the guest has told. */
-static bool follow_panic(struct xvt_vm *vm, enum xvt_vmm_event event)
+static bool follow_panic(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vmm_event event)
 {
-	if (event == XVT_VMM_PANICKED)
-		return !xvt_panic_by_vmm(&vm->panic.told, xvt_vm_generation(vm));
+	if (event == XVT_VMM_PANICKED) {
+		vm->generation_known = false; /* the report came since the last pass */
+		return !xvt_panic_by_vmm(&vm->panic.told, xvt_vm_generation(s, vm));
+	}
 	if (event == XVT_VMM_RESET)
 		xvt_panic_reset(&vm->panic.told);
 	if (event == XVT_VMM_RESET || event == XVT_VMM_GONE)
@@ -303,7 +305,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		return;
 	}
 	at_ns = moment(s, vm, r->realtime_ns, &exact);
-	known = follow_panic(vm, r->event);
+	known = follow_panic(s, vm, r->event);
 	if (!known)
 		tell_event(s, vm, r, at_ns);
 	if (shows_life(vm, r->event))

@@ -212,6 +212,13 @@ static const char *asked_of(const struct xvt_vm *vm)
 	return text;
 }
 
+/* In a pass of its own. */
+static void look_for_answer(struct xvt_vm *vm, uint64_t now)
+{
+	s->pass_number++;
+	xvt_vm_look_for_answer(s, vm, now);
+}
+
 static void answer_of(struct xvt_vm *vm, int32_t result)
 {
 	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
@@ -219,7 +226,7 @@ static void answer_of(struct xvt_vm *vm, int32_t result)
 	xvt_store(&h->request_result, result);
 	xvt_store_release(&h->request_ack,
 			  xvt_load(&xvt_host_region_page(&vm->region)->request_seq));
-	xvt_vm_look_for_answer(s, vm, xvt_clock_read());
+	look_for_answer(vm, xvt_clock_read());
 }
 
 static struct xvt_vm *asked_machine(const char *request)
@@ -239,7 +246,7 @@ static void consent(struct xvt_vm *vm, uint32_t host_events)
 /* A look, `ns` after the newest request. */
 static void look_after(struct xvt_vm *vm, uint64_t ns)
 {
-	xvt_vm_look_for_answer(s, vm, vm->request_clock + ticks(s, ns));
+	look_for_answer(vm, vm->request_clock + ticks(s, ns));
 }
 
 START_TEST(a_refused_event_is_named)
@@ -344,7 +351,7 @@ START_TEST(a_user_adds_events)
 	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), 0);
 	/* All of them again, for a new generation. */
 	((struct xvt_region_hdr *)g2->region.map)->generation++;
-	xvt_vm_look_for_answer(s, g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
+	look_for_answer(g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
 	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
 	answer_of(g2, 0);
 	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
@@ -364,18 +371,18 @@ START_TEST(a_guest_that_begins_again_is_asked_again)
 		ck_assert_str_eq(asked_of(g2), "+irq:*\n");
 		answer_of(g2, 0);
 		ck_assert_ptr_null(asked_of(g2));
-		xvt_vm_look_for_answer(s, g2, xvt_clock_read() + ticks(s, 2 * SECOND_NS));
+		look_for_answer(g2, xvt_clock_read() + ticks(s, 2 * SECOND_NS));
 		ck_assert_ptr_null(asked_of(g2));
 		xvt_store(&h->generation, xvt_load(&h->generation) + 1);
 		/* At most once a second, however often it begins. */
 		g2->request_clock = xvt_clock_read();
-		xvt_vm_look_for_answer(s, g2, g2->request_clock);
+		look_for_answer(g2, g2->request_clock);
 		ck_assert_ptr_null(asked_of(g2));
-		xvt_vm_look_for_answer(s, g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
+		look_for_answer(g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
 	}
 	ck_assert_ptr_nonnull(asked_of(g2));
 	/* One that never answers. */
-	xvt_vm_look_for_answer(s, g2, xvt_clock_read() + ticks(s, 61 * SECOND_NS));
+	look_for_answer(g2, xvt_clock_read() + ticks(s, 61 * SECOND_NS));
 	ck_assert(is_noted("no answer to the request for events, from sched:sched_switch on"));
 }
 END_TEST
@@ -392,7 +399,7 @@ START_TEST(answers_without_end_do_not_fill_the_trace)
 	for (i = 0; i < 1000; i++) {
 		answer_of(g2, -EPERM);
 		xvt_store(&h->generation, i + 10);
-		xvt_vm_look_for_answer(s, g2, xvt_clock_read() + ticks(s, 2 * SECOND_NS));
+		look_for_answer(g2, xvt_clock_read() + ticks(s, 2 * SECOND_NS));
 	}
 	xvt_session_flush(s);
 	while ((chunk = recording_chunk(&rec, &at)))

@@ -555,6 +555,13 @@ END_TEST
 /* -- panics that the guest tells of --------------------------------------------------- */
 
 /* A record of a panic goes out of a ring. */
+/* In a pass of its own. */
+static void look_for_panic(void)
+{
+	s->pass_number++;
+	xvt_session_look_for_panic(s, vm);
+}
+
 static void put_panic(uint32_t generation, const char *text, uint32_t flags)
 {
 	struct xvt_run *run = calloc(1, sizeof(*run) + sizeof(run->ns[0]));
@@ -608,7 +615,7 @@ static void ck_outcome(const char *departed, const char *why)
 START_TEST(a_panic_is_told_once_whoever_tells_first)
 {
 	xvt_store(&header()->generation, 7u);
-	xvt_session_look_for_panic(s, vm);
+	look_for_panic();
 	put_panic(7, "first", XVT_EVENT_F_BACKLOG);
 	ck_told(0, false);
 	put_panic(7, "Fatal \033[2J", 0);
@@ -643,31 +650,31 @@ START_TEST(a_panic_whose_record_is_lost_is_told_by_the_header)
 	unsigned int i;
 
 	xvt_store(&header()->panics, 41u); /* of earlier kernels */
-	xvt_vm_panics_begin(vm);
+	xvt_vm_panics_begin(s, vm);
 	xvt_store(&header()->panics, 42u);
 	for (i = 0; i < 5; i++) {
-		xvt_session_look_for_panic(s, vm);
+		look_for_panic();
 		ck_told(0, false);
 	}
-	xvt_session_look_for_panic(s, vm);
+	look_for_panic();
 	ck_told(1, true);
 	/* Another kernel has booted; of its panic both come. */
 	xvt_store(&header()->generation, 2u);
-	xvt_session_look_for_panic(s, vm);
+	look_for_panic();
 	ck_outcome(NULL, NULL);
 	xvt_store(&header()->panics, 43u);
 	put_panic(2, "", 0);
 	ck_told(2, true);
 	for (i = 0; i < 8; i++)
-		xvt_session_look_for_panic(s, vm);
+		look_for_panic();
 	ck_told(2, false);
 	ck_outcome("ended", "guest panicked");
 	/* Its memory goes back to before that. */
 	xvt_store(&header()->panics, 42u);
-	xvt_vm_revived(vm);
+	xvt_vm_revived(s, vm);
 	ck_outcome(NULL, NULL);
 	xvt_store(&header()->panics, 43u);
-	xvt_session_look_for_panic(s, vm);
+	look_for_panic();
 	put_panic(2, "", 0);
 	ck_told(3, true);
 }
