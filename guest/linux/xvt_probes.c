@@ -51,34 +51,13 @@ struct xvt_irq_exit {
 	s32 ret;
 };
 
-struct xvt_softirq {
-	struct xvt_common common;
-	u32 vec;
-};
-
-struct xvt_sched_waking {
-	struct xvt_common common;
-	char comm[TASK_COMM_LEN];
-	s32 pid;
-	s32 prio;
-	s32 target_cpu;
-};
-
 XVT_ASSERT(sizeof(struct xvt_common) == 8, "COMMON_FIELDS");
 XVT_ASSERT(offsetof(struct xvt_sched_switch, prev_state) == 32, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_sched_switch, next_prio) == 60, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_irq_entry, name) == 12, "the format text below");
 XVT_ASSERT(TASK_COMM_LEN == 16, "the format text below");
 
-enum xvt_probe_id {
-	PROBE_SCHED_SWITCH,
-	PROBE_IRQ_ENTRY,
-	PROBE_IRQ_EXIT,
-	PROBE_SOFTIRQ_ENTRY,
-	PROBE_SOFTIRQ_EXIT,
-	PROBE_SCHED_WAKING,
-	PROBE_COUNT
-};
+enum xvt_probe_id { PROBE_SCHED_SWITCH, PROBE_IRQ_ENTRY, PROBE_IRQ_EXIT, PROBE_COUNT };
 
 #define TYPE_FIRST 0xf000
 
@@ -141,40 +120,6 @@ static void notrace probe_irq_exit(void *data, int irq, struct irqaction *action
 }
 NOKPROBE_SYMBOL(probe_irq_exit);
 
-static __always_inline void put_softirq(enum xvt_probe_id id, unsigned int vec)
-{
-	struct xvt_softirq e = { .vec = vec };
-
-	fill_common(&e.common, id);
-	preempt_disable_notrace();
-	xvt_event(&e, sizeof(e), false);
-	preempt_enable_notrace();
-}
-
-static void notrace probe_softirq_entry(void *data, unsigned int vec)
-{
-	put_softirq(PROBE_SOFTIRQ_ENTRY, vec);
-}
-NOKPROBE_SYMBOL(probe_softirq_entry);
-
-static void notrace probe_softirq_exit(void *data, unsigned int vec)
-{
-	put_softirq(PROBE_SOFTIRQ_EXIT, vec);
-}
-NOKPROBE_SYMBOL(probe_softirq_exit);
-
-static void notrace probe_sched_waking(void *data, struct task_struct *p)
-{
-	struct xvt_sched_waking e = { .pid = p->pid, .prio = p->prio, .target_cpu = task_cpu(p) };
-
-	fill_common(&e.common, PROBE_SCHED_WAKING);
-	memcpy(e.comm, p->comm, sizeof(e.comm));
-	preempt_disable_notrace();
-	xvt_event(&e, sizeof(e), false);
-	preempt_enable_notrace();
-}
-NOKPROBE_SYMBOL(probe_sched_waking);
-
 /* clang-format off */
 #define COMMON_FIELDS                                                                              \
 	XVT_FIELD("unsigned short common_type", 0, 2, 0)                                               \
@@ -209,25 +154,6 @@ static const char irq_exit_format[] = COMMON_FIELDS
 	XVT_FIELD("int irq", 8, 4, 1)
 	XVT_FIELD("int ret", 12, 4, 1)
 	"\nprint fmt: \"irq=%d ret=%s\", REC->irq, REC->ret ? \"handled\" : \"unhandled\"\n";
-
-static const char softirq_format[] = COMMON_FIELDS
-	XVT_FIELD("unsigned int vec", 8, 4, 0)
-	"\nprint fmt: \"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, "
-	"{ 1, \"TIMER\" }, { 2, \"NET_TX\" }, { 3, \"NET_RX\" }, { 4, \"BLOCK\" }, "
-	"{ 5, \"IRQ_POLL\" }, { 6, \"TASKLET\" }, { 7, \"SCHED\" }, { 8, \"HRTIMER\" }, "
-	"{ 9, \"RCU\" })\n";
-
-XVT_ASSERT(NR_SOFTIRQS == 10 && RCU_SOFTIRQ == 9, "the vectors in the format text above");
-
-static const char sched_waking_format[] = COMMON_FIELDS
-	XVT_FIELD("char comm[16]", 8, 16, 0)
-	XVT_FIELD("pid_t pid", 24, 4, 1)
-	XVT_FIELD("int prio", 28, 4, 1)
-	XVT_FIELD("int target_cpu", 32, 4, 1)
-	"\nprint fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, "
-	"REC->target_cpu\n";
-
-XVT_ASSERT(offsetof(struct xvt_sched_waking, target_cpu) == 32, "the format text above");
 /* clang-format on */
 
 static struct xvt_probe {
@@ -241,9 +167,6 @@ static struct xvt_probe {
 	[PROBE_SCHED_SWITCH] = { "sched", "sched_switch", probe_sched_switch, sched_switch_format },
 	[PROBE_IRQ_ENTRY] = { "irq", "irq_handler_entry", probe_irq_entry, irq_entry_format },
 	[PROBE_IRQ_EXIT] = { "irq", "irq_handler_exit", probe_irq_exit, irq_exit_format },
-	[PROBE_SOFTIRQ_ENTRY] = { "irq", "softirq_entry", probe_softirq_entry, softirq_format },
-	[PROBE_SOFTIRQ_EXIT] = { "irq", "softirq_exit", probe_softirq_exit, softirq_format },
-	[PROBE_SCHED_WAKING] = { "sched", "sched_waking", probe_sched_waking, sched_waking_format },
 };
 
 XVT_ASSERT(PROBE_COUNT <= XVT_LEFT_OUT_MAX, "each probe has a type of ftrace's that is left out");

@@ -15,9 +15,9 @@ const char *xvt_probed_system(const char *system, const char *name)
 		const char *name;
 		const char *system;
 	} probes[] = {
-		{ "sched_switch", "sched" },   { "irq_handler_entry", "irq" },
-		{ "irq_handler_exit", "irq" }, { "softirq_entry", "irq" },
-		{ "softirq_exit", "irq" },     { "sched_waking", "sched" },
+		{ "sched_switch", "sched" },
+		{ "irq_handler_entry", "irq" },
+		{ "irq_handler_exit", "irq" },
 	};
 
 	if (strcmp(system, "xvt") != 0)
