@@ -28,7 +28,7 @@ follows() {
 }
 # Without the line of a machine whose clock is not known at once.
 events() { grep -v " WAITS: " "$work/$1"; }
-lines() { wc -l <"$work/$1" 2>/dev/null || echo 0; }
+lines() { wc -l 2>/dev/null <"$work/$1" || echo 0; }
 more() { [ "$(lines "$1")" -gt "$2" ]; }
 # ends SIGNAL PROCESS STATUS
 ends() {
@@ -92,6 +92,7 @@ check "... and has what is in the file" cmp <(sort "$work/killed") <(report "$wo
 # -- record --print -----------------------------------------------------------------------
 
 prints() { # OPTION...: record prints what it records, and ends in order
+	rm -f "$work/printed" # lines of the one before would be taken for its own, and SIGINT come too early
 	"$xvtrace" record --print -r g="$work/g" "$@" >"$work/printed" 2>"$work/print.err" &
 	recorder=$!
 	pids+=("$recorder")
