@@ -174,26 +174,32 @@ bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel)
 	return *tgid > 0;
 }
 
-uint64_t xvt_thread_start_ns(int32_t tid)
+bool xvt_process_start(int32_t pid, unsigned long long *ticks)
 {
-	unsigned long long ticks = 0;
-	struct timespec boot, now;
 	char path[64], text[1024];
 	const char *at;
-	uint64_t ns, slept;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
+		return false;
 	/* The name, in parentheses, may hold anything. */
 	at = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
 	fclose(f);
-	if (!at || sscanf(at + 1,
-			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			  "%*d %*d %llu",
-			  &ticks) != 1)
+	return at && sscanf(at + 1,
+			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			    "%*d %*d %llu",
+			    ticks) == 1;
+}
+
+uint64_t xvt_thread_start_ns(int32_t tid)
+{
+	unsigned long long ticks;
+	struct timespec boot, now;
+	uint64_t ns, slept;
+
+	if (!xvt_process_start(tid, &ticks))
 		return 0;
 	/* The kernel counts from the boot, also while the host is suspended. */
 	clock_gettime(CLOCK_MONOTONIC, &now);

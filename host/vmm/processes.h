@@ -49,6 +49,9 @@ int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *a
  * thread. */
 bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel);
 
+/* Read when a process or a thread was started, in clock ticks since the host's boot. Returns false
+ * if there is none. */
+bool xvt_process_start(int32_t pid, unsigned long long *ticks);
 /* Read when a thread was started, in ns of CLOCK_MONOTONIC, at most a tick of 10 ms too early; 0:
  * there is no such thread. */
 uint64_t xvt_thread_start_ns(int32_t tid);

@@ -2,6 +2,7 @@
 /* tracing.c - see tracing.h. The only file that includes <tracefs.h>. */
 #define _GNU_SOURCE
 #include "vmm/tracing.h"
+#include "vmm/processes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -134,24 +135,9 @@ const char *xvt_tracing_dir(void)
 /* Start time of a process, in clock ticks since the host's boot; 0: no such process. */
 static unsigned long long start_of(int pid)
 {
-	unsigned long long start = 0;
-	char path[64], text[1024];
-	const char *at;
-	FILE *f;
+	unsigned long long start;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	/* The name, in parentheses, may hold anything. */
-	at = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	if (at && sscanf(at + 1,
-			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-			 "%*d %llu",
-			 &start) != 1)
-		start = 0;
-	fclose(f);
-	return start;
+	return xvt_process_start(pid, &start) ? start : 0;
 }
 
 static int remove_instance(const char *name)
