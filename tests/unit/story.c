@@ -374,7 +374,7 @@ void story_make(const char *text, const char *path)
 		.host_name = "testhost",
 	};
 	char *copy = strdup(text), *rest = copy, *one;
-	uint64_t ns = STORY_BEGIN_NS;
+	uint64_t ns, last_ns = STORY_BEGIN_NS;
 	struct synth_sink sink;
 
 	vm_count = ring_count = 0;
@@ -386,10 +386,12 @@ void story_make(const char *text, const char *path)
 	while ((one = strsep(&rest, "\n")) != NULL) {
 		one[strcspn(one, "#")] = '\0';
 		line = one;
-		if (!head(one))
-			ns = event(one);
+		if (head(one))
+			continue;
+		ns = event(one);
+		last_ns = ns > last_ns ? ns : last_ns;
 	}
-	put_nodes(0, ring_count, ns + 1000000);
+	put_nodes(0, ring_count, last_ns + 1000000);
 	put_stats();
 	must(!xvt_trace_writer_finish(writer), "end");
 	synth_sink_save(&sink, path);
