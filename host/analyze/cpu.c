@@ -49,15 +49,15 @@ static int add_untold(struct xvt_analyze *a, const struct vcpu *v, const struct 
 	return 0;
 }
 
-static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i,
-		    const struct wanting *w)
+static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i)
 {
+	const struct wanting *w = &i->wanting;
 	const uint64_t whole = i->end_ns - i->begin_ns, wanted = i->end_ns - w->begin_ns;
 	int err;
 
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
 		return add(a, v, "paused", "paused by the VMM", NULL, i->begin_ns, whole);
-	if (w->untold)
+	if (interval_is_untold(i))
 		return add_untold(a, v, i);
 	if (w->unknown)
 		return add(a, v, "unknown", "off, the guest's state unknown", NULL, i->begin_ns,

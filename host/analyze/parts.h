@@ -65,18 +65,28 @@ struct occupant {
 	uint64_t ns;
 };
 
+/* What the guest was at in an interval, in all orders of its events and the interval that their
+ * bounds leave. */
+struct wanting {
+	bool wanted, idle, unknown; /* in some of them; unknown: that was not recorded */
+	uint64_t begin_ns;	    /* since when it wanted to run, in the latest of them */
+	const char *guest;	    /* "task", "softirq", "irq", "woken"; "busy": several */
+	int pid;		    /* -1: none is known, or several */
+	char comm[32];
+};
+
 /* A time in which a thread was not on a CPU. */
 struct interval {
 	uint64_t begin_ns, end_ns;
 	uint64_t woken_ns; /* 0: it was not, or did not sleep */
 	bool slept;
-	bool lost;	/* events of the host are missing: the thread may have been on a CPU */
-	bool ambiguous; /* a guest's event may be before or behind it */
+	bool lost; /* events of the host are missing: the thread may have been on a CPU */
 	bool open;
 	bool waker_irq;
 	uint32_t inside; /* events of guests that seem to be in it */
 	uint32_t waker;	 /* WHO_MISSING: not recorded */
 	uint32_t first, last;
+	struct wanting wanting;
 	uint32_t count; /* of occupants */
 	struct occupant occupants[OCCUPANTS];
 };
@@ -170,7 +180,10 @@ struct vcpu {
 	enum guest_state state;
 	int pid;
 	char comm[32];
-	bool doubt;
+	/* States since the last event whose time is sure, before the newest: bits of guest_state.
+	 */
+	unsigned int maybe;
+	bool inside;	     /* the thread seemed to be off at its last event */
 	uint64_t pending_ns; /* a task waits on its queue since then; 0: none does */
 	struct open_pair stack[NEST];
 	unsigned int depth;
@@ -190,15 +203,6 @@ struct lines {
 	size_t slot_count;
 };
 
-/* The part of an interval in which the guest wanted to run. */
-struct wanting {
-	uint64_t begin_ns; /* that of the interval, or later */
-	const char *guest;
-	bool unknown; /* what the guest was at was not recorded */
-	bool idle;
-	bool untold;
-};
-
 /* A duration of the guest, with what the host took of it. */
 struct part_span {
 	uint64_t begin_ns, end_ns, bound_ns;
@@ -212,8 +216,7 @@ struct analysis {
 	enum xvt_analysis bit;
 	const char *name;
 	/* An interval, after all events before it. */
-	int (*interval)(struct xvt_analyze *a, struct vcpu *v, const struct interval *i,
-			const struct wanting *w);
+	int (*interval)(struct xvt_analyze *a, struct vcpu *v, const struct interval *i);
 	/* A handler that returned; `begin` is its entry. */
 	int (*handler)(struct xvt_analyze *a, struct vcpu *v, const struct open_pair *begin,
 		       const struct part_span *span);
@@ -286,7 +289,9 @@ int host_look_ahead(struct xvt_analyze *a);
 int host_end(struct xvt_analyze *a);
 void host_fini(struct host *h);
 
-/* vcpu.c: an event of a guest's ring; an interval of its thread that ended. */
+/* vcpu.c: whether bounds or losses leave open what the guest wanted in an interval. */
+bool interval_is_untold(const struct interval *i);
+/* An event of a guest's ring; an interval of its thread that ended. */
 struct vcpu *vcpu_of(struct xvt_analyze *a, const struct xvtrace_ring *ring);
 int vcpu_event(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev);
 int vcpu_interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i);

@@ -72,9 +72,9 @@ static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct v
 		s->verdict = XVT_NOT_RECORDED;
 }
 
-static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i,
-		     const struct wanting *w)
+static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i)
 {
+	const struct wanting *w = &i->wanting;
 	struct xvt_stall *s;
 
 	if (a->stall_count == 2 * (a->options.stalls_most ? a->options.stalls_most : STALLS_MOST)) {
@@ -92,25 +92,26 @@ static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct i
 				 .shares = v->shares,
 				 .open = i->open,
 				 .guest = w->guest,
-				 .pid = v->pid };
-	xvt_text_clean(s->task, sizeof(s->task), v->comm, strnlen(v->comm, sizeof(v->comm)));
+				 .pid = w->pid };
+	xvt_text_clean(s->task, sizeof(s->task), w->comm, strnlen(w->comm, sizeof(w->comm)));
 	set_cause(a, s, v, i);
 	return 0;
 }
 
-static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i,
-		    const struct wanting *w)
+static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i)
 {
-	const uint64_t ns = i->end_ns - (w->untold ? i->begin_ns : w->begin_ns);
+	const struct wanting *w = &i->wanting;
+	const bool untold = interval_is_untold(i);
+	const uint64_t ns = i->end_ns - (untold ? i->begin_ns : w->begin_ns);
 	struct xvt_line *line;
 	int err;
 
-	if (!w->untold && (w->idle || w->unknown))
+	if (!untold && !w->wanted)
 		return 0;
 	line = line_of(a, XVT_ANALYZE_STALLS, "stalls", v->ring->machine, v, NULL, "stalls");
 	if (!line)
 		return -ENOMEM;
-	if (w->untold) {
+	if (untold) {
 		line->untold++;
 		line->untold_ns += ns;
 		return 0;
@@ -118,7 +119,7 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	if (ns < a->options.stall_min_ns)
 		return 0;
 	err = xvt_figure_add(&line->wall, ns, w->begin_ns, v->ring->number, a->host.bound_ns);
-	return err ? err : add_stall(a, v, i, w);
+	return err ? err : add_stall(a, v, i);
 }
 
 static int end(struct xvt_analyze *a)

@@ -73,21 +73,53 @@ static const char *name_of(enum guest_state s)
 	return names[s];
 }
 
-/* What the guest wanted in an interval, by the state before it. */
-static struct wanting wanting_of(const struct vcpu *v, const struct interval *i)
+/* One more state in which the guest may have been in the interval. */
+static void note_state(const struct vcpu *v, struct interval *i, enum guest_state state)
 {
-	struct wanting w = { .begin_ns = i->begin_ns, .guest = name_of(v->state) };
+	struct wanting *w = &i->wanting;
+	const bool woken = state == GUEST_IDLE && v->pending_ns && v->pending_ns < i->end_ns;
+	const uint64_t since = woken && v->pending_ns > i->begin_ns ? v->pending_ns : i->begin_ns;
+	const char *guest = woken ? "woken" : name_of(state);
 
-	w.untold = v->doubt || i->ambiguous || i->lost;
-	w.unknown = v->state == GUEST_UNKNOWN;
-	w.idle = v->state == GUEST_IDLE;
-	if (!w.idle || !v->pending_ns || v->pending_ns >= i->end_ns)
-		return w;
-	w.idle = false;
-	w.guest = "woken";
-	if (v->pending_ns > i->begin_ns)
-		w.begin_ns = v->pending_ns;
-	return w;
+	w->unknown |= state == GUEST_UNKNOWN;
+	w->idle |= state == GUEST_IDLE && !woken;
+	if (state == GUEST_UNKNOWN || (state == GUEST_IDLE && !woken))
+		return;
+	if (!w->wanted) {
+		*w = (struct wanting){ .idle = w->idle, .unknown = w->unknown, .guest = guest };
+		w->pid = v->maybe ? -1 : v->pid;
+		memcpy(w->comm, v->comm, sizeof(w->comm));
+	} else if (w->pid != v->pid) {
+		w->pid = -1;
+	}
+	w->wanted = true;
+	w->guest = strcmp(w->guest, guest) ? "busy" : guest;
+	w->begin_ns = since > w->begin_ns ? since : w->begin_ns;
+}
+
+static void note_states(const struct vcpu *v, struct interval *i)
+{
+	const unsigned int states = v->maybe | 1u << v->state;
+
+	for (unsigned int s = GUEST_UNKNOWN; s <= GUEST_IRQ; s++)
+		if (states & 1u << s)
+			note_state(v, i, s);
+}
+
+/* Before an event: intervals that end before until_ns may be on either side of it. The state behind
+ * it is noted when they are taken, or before the next event. */
+static void note_open(struct vcpu *v, uint64_t until_ns)
+{
+	for (size_t k = v->interval_at; k < v->interval_count; k++) {
+		if (v->intervals[k].end_ns >= until_ns)
+			break;
+		note_states(v, &v->intervals[k]);
+	}
+}
+
+bool interval_is_untold(const struct interval *i)
+{
+	return i->lost || i->wanting.wanted + i->wanting.idle + i->wanting.unknown > 1;
 }
 
 static void remember(struct vcpu *v, const struct interval *i)
@@ -100,16 +132,17 @@ static void remember(struct vcpu *v, const struct interval *i)
 /* The first interval that waits is behind all events that came so far. */
 static int take_interval(struct xvt_analyze *a, struct vcpu *v)
 {
-	const struct interval i = v->intervals[v->interval_at++];
-	const struct wanting w = wanting_of(v, &i);
+	struct interval i = v->intervals[v->interval_at++];
 	int err = 0;
 
+	note_states(v, &i);
+	i.wanting.unknown |= v->inside;
 	if (v->interval_at == v->interval_count)
 		v->interval_at = v->interval_count = 0;
 	remember(v, &i);
 	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
 		if (a->analyses[k]->interval)
-			err = a->analyses[k]->interval(a, v, &i, &w);
+			err = a->analyses[k]->interval(a, v, &i);
 	return err;
 }
 
@@ -293,25 +326,11 @@ static int change(struct xvt_analyze *a, struct vcpu *v, const struct guest_even
 	} else if (ev->kind == PART_LOST || ev->kind == PART_RESET) {
 		forget(v);
 	}
-	v->doubt = ev->doubt;
 	decide_state(v);
 	return err;
 }
 
 /* -- events --------------------------------------------------------------------------- */
-
-/* A task came to the queue of this vCPU, by an event that may be of another one. */
-static int take_woken(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev)
-{
-	int err = 0;
-
-	while (!err && v->interval_at < v->interval_count &&
-	       v->intervals[v->interval_at].end_ns <= before(ev->ns, ev->bound_ns))
-		err = take_interval(a, v);
-	if (!v->pending_ns)
-		v->pending_ns = ev->ns;
-	return err;
-}
 
 /* The guest's vCPU made it, at a time that is known. */
 static bool is_own(const struct guest_event *ev)
@@ -330,42 +349,76 @@ static bool is_inside(const struct vcpu *v, const struct guest_event *ev, uint64
 	return t && t->state == THREAD_OFF && t->off.begin_ns < before(ev->ns, bound_ns);
 }
 
+/* Take the intervals that are before the event for certain. */
+static int take_before(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
+		       uint64_t bound_ns)
+{
+	int err = 0;
+
+	while (!err && v->interval_at < v->interval_count) {
+		struct interval *i = &v->intervals[v->interval_at];
+
+		if (i->begin_ns >= before(ev->ns, bound_ns))
+			break;
+		if (i->end_ns > after(ev->ns, bound_ns) && !i->lost && is_own(ev))
+			a->impossible++;
+		/* What was lost came before: the state was another one. */
+		i->lost |= ev->kind == PART_LOST;
+		err = take_interval(a, v);
+	}
+	return err;
+}
+
+/* How long the thread was off before the event at most: in intervals whose place is open, too. */
+static uint64_t off_before(const struct vcpu *v, uint64_t until_ns)
+{
+	uint64_t ns = v->off_ns;
+
+	for (size_t k = v->interval_at; k < v->interval_count; k++) {
+		if (v->intervals[k].end_ns >= until_ns)
+			break;
+		ns += v->intervals[k].end_ns - v->intervals[k].begin_ns;
+	}
+	return ns;
+}
+
+/*
+ * An event whose time is flagged is somewhere between those neighbours of its ring whose times are
+ * not. So no interval is before it for certain, and each that waits for the next such event may be.
+ */
+static int take_flagged(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev)
+{
+	v->maybe |= 1u << v->state;
+	return change(a, v, ev, v->off_ns);
+}
+
 static int take_event(struct xvt_analyze *a, struct vcpu *v)
 {
 	struct guest_event ev = v->events[v->event_at++];
 	const uint64_t b = after(ev.bound_ns, a->host.bound_ns);
-	uint64_t off_most;
-	int err = 0;
+	const uint64_t until_ns = after(ev.ns, b);
+	int err;
 
 	if (v->event_at == v->event_count)
 		v->event_at = v->event_count = 0;
-	if (ev.kind == PART_WOKEN)
-		return take_woken(a, v, &ev);
-	while (!err && v->interval_at < v->interval_count) {
-		struct interval *i = &v->intervals[v->interval_at];
-
-		if (i->begin_ns >= before(ev.ns, b))
-			break;
-		if (i->end_ns > after(ev.ns, b) && !i->lost && is_own(&ev))
-			a->impossible++;
-		/* What was lost came before: the state was another one. */
-		i->lost |= ev.kind == PART_LOST;
-		err = take_interval(a, v);
+	if (ev.kind == PART_WOKEN) {
+		if (!v->pending_ns)
+			v->pending_ns = ev.ns;
+		return 0;
 	}
-	off_most = v->off_ns;
-	for (size_t k = v->interval_at; k < v->interval_count && !err; k++) {
-		struct interval *i = &v->intervals[k];
-
-		if (i->end_ns >= after(ev.ns, b))
-			break;
-		i->ambiguous = true;
-		off_most += i->end_ns - i->begin_ns;
-	}
-	if (is_own(&ev) && is_inside(v, &ev, b)) {
+	if (ev.doubt)
+		return take_flagged(a, v, &ev);
+	err = take_before(a, v, &ev, b);
+	note_open(v, until_ns);
+	v->maybe = 0;
+	v->inside = is_own(&ev) && is_inside(v, &ev, b);
+	if (v->inside) {
 		v->thread->off.inside++;
 		ev.doubt = true;
 	}
-	return err ? err : change(a, v, &ev, off_most);
+	if (!err)
+		err = change(a, v, &ev, off_before(v, until_ns));
+	return err;
 }
 
 static uint64_t due_of(const struct xvt_analyze *a, const struct vcpu *v)

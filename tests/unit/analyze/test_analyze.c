@@ -231,6 +231,67 @@ START_TEST(what_the_bounds_leave_open_is_not_told)
 }
 END_TEST
 
+#define WIDE                                   \
+	"host 4\n"                             \
+	"guest g1 2 800000\n"                  \
+	"thread 501 g1:vcpu0\n"                \
+	"0 h:0 switch swapper-0 R x-501\n"     \
+	"10 g1:0 switch swapper-0 R work-10\n" \
+	"2000 h:0 switch x-501 R bash-900\n"   \
+	"2600 h:0 switch bash-900 R x-501\n"
+
+/* On either side of the event the guest wanted to run. */
+START_TEST(an_open_order_of_busy_states_is_a_stall)
+{
+	analyze(WIDE "2300 g1:0 soft 9\n"
+		     "5000 g1:0 softx 9\n");
+	is_stall(2000, 2600, XVT_CAUSE_PREEMPTED, "bash-900", 600);
+	ck_assert_str_eq(stalls[0].guest, "busy");
+	ck_assert_int_eq(stalls[0].pid, 10);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, 0);
+	analyze(WIDE "2300 g1:0 switch work-10 R other-11\n"
+		     "5000 g1:0 switch other-11 S swapper-0\n");
+	is_stall(2000, 2600, XVT_CAUSE_PREEMPTED, "bash-900", 600);
+	ck_assert_str_eq(stalls[0].guest, "task");
+	ck_assert_int_eq(stalls[0].pid, -1);
+	analyze(WIDE "2300 g1:0 switch work-10 S swapper-0\n"
+		     "5000 g1:0 switch swapper-0 R work-10\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 600 * US);
+	/* It may have waited since the wake-up only. */
+	analyze(WIDE "20 g1:0 switch work-10 S swapper-0\n"
+		     "2100 g1:1 wakeup work-10 0\n"
+		     "2300 g1:0 switch swapper-0 R work-10\n"
+		     "5000 g1:0 switch work-10 S swapper-0\n");
+	is_stall(2100, 2600, XVT_CAUSE_PREEMPTED, "bash-900", 500);
+	/* Two events, and the guest was idle between them. */
+	analyze(WIDE "2300 g1:0 switch work-10 S swapper-0\n"
+		     "2400 g1:0 switch swapper-0 R work-10\n"
+		     "5000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 600 * US);
+}
+END_TEST
+
+/* Its time is anywhere between the events around it whose times are not flagged. */
+START_TEST(a_flagged_event_may_be_before_an_interval)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3200C g1:0 switch work-10 S swapper-0\n"
+		     "3300 g1:0 switch swapper-0 R work-10\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3200C g1:0 soft 9\n"
+		     "3300 g1:0 softx 9\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	ck_assert_str_eq(stalls[0].guest, "busy");
+	ck_assert_int_eq(stalls[0].pid, -1);
+}
+END_TEST
+
 /* An interval of 1 us is told where no event is near it. */
 START_TEST(a_short_interval_without_events_near_it_is_told)
 {
@@ -491,7 +552,10 @@ START_TEST(a_switch_that_was_not_recorded_leaves_its_time_open)
 		     "6120 g1:0 softx 7\n"
 		     "6200 g1:0 switch work-10 S swapper-0\n");
 	ck_assert_uint_eq(xvt_analyze_impossible(a), 0);
-	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US + 3000 * US);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	/* The next one is recorded as a whole, and the guest was in the second handler. */
+	is_stall(3000, 6000, XVT_CAUSE_PREEMPTED, "(not recorded)", 3000);
+	ck_assert_str_eq(stalls[0].guest, "softirq");
 	ck_assert_uint_eq(line("softirq", -1, "softirq RCU")->wall.max_ns, 980 * US);
 	ck_assert_uint_eq(line("softirq", -1, "softirq RCU")->own_unknown, 1);
 	ck_assert_uint_eq(line("softirq", -1, "softirq TIMER")->own_unknown, 1);
@@ -720,6 +784,8 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, silence_of_an_idle_vcpu_is_no_stall);
 	tcase_add_loop_test(t, what_the_bounds_leave_open_is_not_told, 0, 3);
 	tcase_add_test(t, a_short_interval_without_events_near_it_is_told);
+	tcase_add_test(t, an_open_order_of_busy_states_is_a_stall);
+	tcase_add_test(t, a_flagged_event_may_be_before_an_interval);
 	tcase_add_test(t, a_vmm_that_sleeps_is_a_cause_of_its_own);
 	tcase_add_test(t, a_wait_goes_on_after_a_migration);
 	tcase_add_test(t, a_pause_is_no_preemption);
