@@ -95,6 +95,8 @@ void xvt_summary_fini(struct xvt_summary *s);
 struct xvt_summary_taken {
 	size_t vcpus; /* whose threads are recorded; 0: nothing is known */
 	uint64_t taken_ns, untold_ns, asleep_ns;
+	uint64_t vcpu_ns;     /* all their time that the trace tells of */
+	uint64_t recorder_ns; /* of taken_ns: by the recording itself */
 	size_t count;
 	struct xvt_summary_taker {
 		const struct xvt_who *who;

@@ -40,16 +40,20 @@ void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_mac
 
 		if (l->machine != m->of || l->analysis != XVT_ANALYZE_CPU)
 			continue;
+		if (strcmp(l->kind, "taken_by") == 0) {
+			add_taker(t, l);
+			t->recorder_ns += l->who->recorder ? l->wall.sum_ns : 0;
+		} else if (strcmp(l->kind, "asleep") == 0) {
+			t->asleep_ns += l->wall.sum_ns;
+		} else {
+			t->vcpu_ns += l->wall.sum_ns + l->untold_ns;
+		}
 		if (strcmp(l->kind, "taken") == 0) {
 			t->taken_ns += l->wall.sum_ns;
 			t->untold_ns += l->untold_ns;
 		}
 		if (strcmp(l->kind, "on_cpu") == 0)
 			t->vcpus++;
-		if (strcmp(l->kind, "taken_by") == 0)
-			add_taker(t, l);
-		else if (strcmp(l->kind, "asleep") == 0)
-			t->asleep_ns += l->wall.sum_ns;
 	}
 	qsort(t->takers, t->count, sizeof(t->takers[0]), compare);
 	if (t->count > XVT_SUMMARY_TAKERS)

@@ -371,6 +371,13 @@ static void put_lists(struct text *t)
 
 /* -- what is not there -------------------------------------------------------------- */
 
+static void put_time(struct text *t, struct xvt_out *made, uint64_t ns)
+{
+	xvt_out_duration(made, ns);
+	xvt_out_char(made, '\0');
+	put_item(t, made->buf, false);
+}
+
 static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 		       const struct xvt_summary_taken *taken)
 {
@@ -380,21 +387,23 @@ static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 	xvt_out_duration(made, taken->taken_ns);
 	xvt_out_str(made, taken->untold_ns ? " at least" : "");
 	xvt_out_char(made, '\0');
-	put_item(t, made->buf, !taken->count && !taken->asleep_ns);
+	put_item(t, made->buf, false);
 	for (size_t i = 0; i < taken->count; i++) {
 		const struct xvt_who *who = taken->takers[i].who;
 
 		made = begin_made();
 		xvt_out_printf(made, "%s%s ", who->name, who->recorder ? " (the recording)" : "");
-		xvt_out_duration(made, taken->takers[i].ns);
-		xvt_out_char(made, '\0');
-		put_item(t, made->buf, i + 1 == taken->count && !taken->asleep_ns);
+		put_time(t, made, taken->takers[i].ns);
 	}
-	if (!taken->asleep_ns)
-		return;
+	if (taken->asleep_ns) {
+		made = begin_made();
+		xvt_out_str(made, "asleep in the VMM ");
+		put_time(t, made, taken->asleep_ns);
+	}
 	made = begin_made();
-	xvt_out_str(made, "asleep in the VMM ");
-	xvt_out_duration(made, taken->asleep_ns);
+	xvt_out_printf(made, "by the recording %.2f%% of their time",
+		       taken->vcpu_ns ? 100.0 * (double)taken->recorder_ns / (double)taken->vcpu_ns
+				      : 0.0);
 	xvt_out_char(made, '\0');
 	put_item(t, made->buf, true);
 }

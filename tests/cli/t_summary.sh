@@ -116,9 +116,9 @@ comm 900 xvtrace
 2200 h:0  switch bash-901 S x-501
 2300 g1:0 switch work-10 S swapper-0
 EOT
-check "who took the most, and the longest stall" eval 'trace=$work/taken.xvt && shows "^g1 +2.10 ms, xvtrace-900 \(the recording\) 2.00 ms, bash-901 100 us$" "^g1:0 2.10 ms from 1.000100000, work: preempted by xvtrace-900 \(the recording\)$"'
+check "who took the most, and the longest stall" eval 'trace=$work/taken.xvt && shows "^g1 +2.10 ms, xvtrace-900 \(the recording\) 2.00 ms, bash-901 100 us,$" "^ +by the recording 86.96% of their time$" "^g1:0 2.10 ms from 1.000100000, work: preempted by xvtrace-900 \(the recording\)$"'
 check "of a machine whose threads are not recorded: nothing" eval '! grep -qE "^g2 .*(xvtrace|bash)" "$work/out"'
-check "the same as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".stalls == [{vm: \"g1\", cpu: 0, begin_ns: 1000100000, ns: 2100000, cause: \"preempted\", most: \"xvtrace-900\"}] and ([.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.by[0].recorder, .taken.by[0].ns]] == [[\"g1\", 2100000, true, 2000000]])" >/dev/null'
+check "the same as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".stalls == [{vm: \"g1\", cpu: 0, begin_ns: 1000100000, ns: 2100000, cause: \"preempted\", most: \"xvtrace-900\"}] and ([.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.by[0].recorder, .taken.by[0].ns, .taken.recorder_ns, .taken.vcpu_ns]] == [[\"g1\", 2100000, true, 2000000, 2000000, 2300000]])" >/dev/null'
 "$tools/xvt-bigtrace" u64 4 20000 "$work/big.xvt" || exit 1
 check "events without tasks: as jq counts" equal "$work/big.xvt"
 
