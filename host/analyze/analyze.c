@@ -151,3 +151,8 @@ uint64_t xvt_analyze_impossible(const struct xvt_analyze *a)
 {
 	return a->impossible;
 }
+
+uint64_t xvt_analyze_missing(const struct xvt_analyze *a)
+{
+	return a->host.filtered ? 0 : a->host.missing;
+}

@@ -122,6 +122,9 @@ size_t xvt_analyze_vcpus(const struct xvt_analyze *a);
 /* Events of guests at times at which the thread of their vCPU was not on a CPU, whatever the bounds
  * are: a clock or the map of threads is wrong. */
 uint64_t xvt_analyze_impossible(const struct xvt_analyze *a);
+/* Switches of the host's CPUs that must have been between two that are there, and that no loss
+ * explains: the host's kernel left them out. 0 where those of some threads only were recorded. */
+uint64_t xvt_analyze_missing(const struct xvt_analyze *a);
 
 struct xvt_analyze_look {
 	size_t top; /* stalls, and lines of each kind, that are shown; 0: all */

@@ -300,6 +300,7 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	if (!c)
 		return 0;
 	a->host.switches = true;
+	a->host.missing += c->known && c->tid != prev;
 	charge_waiting(a, cpu, c, prev, ev->ns);
 	t = thread_of(a, next);
 	if (t)

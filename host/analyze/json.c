@@ -171,6 +171,7 @@ void xvt_analyze_json(struct xvt_analyze *a, const struct xvt_analyze_look *look
 	put_u64(o, "min_ns", a->options.min_ns);
 	put_u64(o, "stall_min_ns", a->options.stall_min_ns);
 	put_u64(o, "impossible", a->impossible);
+	put_u64(o, "missing_switches", xvt_analyze_missing(a));
 	put_u64(o, "stalls_left_out", a->stalls_left_out);
 	xvt_out_str(o, ",\"stalls\":[");
 	for (size_t i = 0; i < n; i++) {

@@ -119,10 +119,11 @@ struct host {
 	size_t thread_count, thread_room;
 	struct host_cpu *cpus;
 	size_t cpu_room;
-	bool breaks;	 /* a CPU switched from a thread that had not come by a switch */
-	bool has_others; /* switches between two threads that are no VMM's are there */
-	bool filtered;	 /* such switches are not recorded */
-	bool switches;	 /* there are any */
+	bool breaks;	  /* a CPU switched from a thread that had not come by a switch */
+	bool has_others;  /* switches between two threads that are no VMM's are there */
+	bool filtered;	  /* such switches are not recorded */
+	bool switches;	  /* there are any */
+	uint64_t missing; /* switches between two that are there, without a loss */
 	uint64_t bound_ns;
 };
 

@@ -286,4 +286,10 @@ void xvt_analyze_text(struct xvt_analyze *a, const struct xvt_analyze_look *look
 			       "which the thread of their vCPU was off the CPU: a clock is wrong "
 			       "(see xvtrace-verify(1))\n",
 			       a->impossible);
+	if (xvt_analyze_missing(a))
+		xvt_out_printf(o,
+			       "%" PRIu64 " switches of the host's CPUs are missing, and none of "
+			       "them is counted as lost: the kernel left them out; times beside "
+			       "them cannot be told\n",
+			       xvt_analyze_missing(a));
 }

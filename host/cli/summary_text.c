@@ -493,6 +493,12 @@ static void put_missing(struct text *t)
 			begin_missing(t, &any);
 			kind = put_lacks(t, m, kind);
 		}
+		if (m->of->host && xvt_analyze_missing(t->s->analyze)) {
+			begin_missing(t, &any);
+			put_name(t, m);
+			xvt_out_count(t->o, xvt_analyze_missing(t->s->analyze));
+			xvt_out_str(t->o, " switches of its CPUs: its kernel left them out\n");
+		}
 		if (!m->nameless)
 			continue;
 		begin_missing(t, &any);

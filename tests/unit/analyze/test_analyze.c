@@ -538,6 +538,24 @@ START_TEST(an_impossible_event_is_counted)
 }
 END_TEST
 
+START_TEST(switches_that_no_loss_explains_are_counted)
+{
+	analyze(HEAD "20 h:1 switch swapper-0 R bash-900\n"
+		     "30 h:1 switch bash-900 R other-902\n"
+		     "40 h:1 switch kw-903 S swapper-0\n");
+	ck_assert_uint_eq(xvt_analyze_missing(a), 1);
+	analyze(HEAD "20 h:1 switch swapper-0 R bash-900\n"
+		     "30 h:1 switch bash-900 R other-902\n"
+		     "35 h:1 lost 2\n"
+		     "40 h:1 switch kw-903 S swapper-0\n");
+	ck_assert_uint_eq(xvt_analyze_missing(a), 0);
+	/* Switches of VMMs' threads only: the others were not asked for. */
+	analyze(HEAD "20 h:1 switch swapper-0 R x-501\n"
+		     "40 h:1 switch kw-903 R x-502\n");
+	ck_assert_uint_eq(xvt_analyze_missing(a), 0);
+}
+END_TEST
+
 /* The filter of ftrace leaves out switches from the idle task to a thread. */
 START_TEST(a_switch_that_was_not_recorded_leaves_its_time_open)
 {
@@ -800,6 +818,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, the_recorder_is_named);
 	tcase_add_test(t, without_switches_of_the_host_nothing_is_taken);
 	tcase_add_test(t, an_impossible_event_is_counted);
+	tcase_add_test(t, switches_that_no_loss_explains_are_counted);
 	tcase_add_test(t, a_switch_that_was_not_recorded_leaves_its_time_open);
 	tcase_add_test(t, a_number_that_was_used_twice_proves_nothing);
 	tcase_add_test(t, own_is_wall_less_what_the_host_took);
