@@ -54,6 +54,8 @@ enum xvt_cause {
 	XVT_CAUSE_WAITS,     /* the thread was woken, and waited for a CPU */
 	XVT_CAUSE_SLEEPS,    /* the VMM's thread slept */
 	XVT_CAUSE_PAUSED,    /* the VMM stopped the machine */
+	XVT_CAUSE_BLOCKED,   /* it slept uninterruptibly (D): for a disk, a page */
+	XVT_CAUSE_STOPPED,   /* it was stopped by a signal or a debugger (T, t) */
 };
 
 const char *xvt_cause_name(enum xvt_cause c);

@@ -18,11 +18,19 @@ static int add(struct xvt_analyze *a, const struct vcpu *v, const char *kind, co
 		    : -ENOMEM;
 }
 
-/* The vCPU was taken from its guest: by each that had the CPU, and for what is left by the VMM,
- * whose thread slept. */
+/* The vCPU was taken from its guest: by each that had the CPU, and for what is left by that for
+ * which its thread did not want one. */
 static int add_causes(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i,
 		      uint64_t begin_ns)
 {
+	static const struct {
+		const char *kind, *what;
+	} rest[] = {
+		[OFF_PREEMPTED] = { "asleep", "asleep in the VMM" },
+		[OFF_ASLEEP] = { "asleep", "asleep in the VMM" },
+		[OFF_BLOCKED] = { "blocked", "blocked in the host's kernel" },
+		[OFF_STOPPED] = { "stopped", "stopped by a signal or a debugger" },
+	};
 	uint64_t left = i->end_ns - begin_ns;
 	int err = 0;
 
@@ -34,7 +42,9 @@ static int add_causes(struct xvt_analyze *a, const struct vcpu *v, const struct 
 			  ns);
 		left -= ns;
 	}
-	return err || !left ? err : add(a, v, "asleep", "asleep in the VMM", NULL, begin_ns, left);
+	if (err || !left)
+		return err;
+	return add(a, v, rest[i->off].kind, rest[i->off].what, NULL, begin_ns, left);
 }
 
 static int add_untold(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i)

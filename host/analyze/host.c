@@ -268,7 +268,17 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 	return err;
 }
 
-static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu, bool slept,
+/* prev_state of sched_switch: bits of the kernel's TASK_REPORT; above them: it was preempted. */
+static enum xvt_off off_of(uint64_t state)
+{
+	if (state & 0x0c) /* TASK_STOPPED, TASK_TRACED */
+		return OFF_STOPPED;
+	if (state & 0x02) /* TASK_UNINTERRUPTIBLE */
+		return OFF_BLOCKED;
+	return state & 0xff ? OFF_ASLEEP : OFF_PREEMPTED;
+}
+
+static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu, enum xvt_off off,
 		      uint64_t ns)
 {
 	int err = 0;
@@ -281,9 +291,9 @@ static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu,
 		t->on_ns += ns - t->on_since_ns;
 	t->state = THREAD_OFF;
 	t->cpu = cpu;
-	t->waits = !slept;
+	t->waits = off == OFF_PREEMPTED;
 	t->since_ns = ns;
-	t->off = (struct interval){ .begin_ns = ns, .slept = slept, .waker = WHO_MISSING };
+	t->off = (struct interval){ .begin_ns = ns, .off = off, .waker = WHO_MISSING };
 	return err;
 }
 
@@ -307,7 +317,7 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 		err = switch_in(a, t, cpu, ev->ns);
 	t = thread_of(a, prev);
 	if (t && !err)
-		err = switch_out(a, t, cpu, part_number(ev, type, SWITCH_STATE) & 0xff, ev->ns);
+		err = switch_out(a, t, cpu, off_of(part_number(ev, type, SWITCH_STATE)), ev->ns);
 	check_chain(a, a->reader, c, prev, next, ev->ns);
 	return err;
 }
@@ -317,7 +327,7 @@ static void take_waking(struct xvt_analyze *a, const struct part_type *type,
 {
 	struct thread *t = thread_of(a, (int)part_number(ev, type, WAKING_PID));
 
-	if (!t || t->state != THREAD_OFF || t->waits || !t->off.slept)
+	if (!t || t->state != THREAD_OFF || t->waits || !t->off.off)
 		return;
 	t->off.woken_ns = ev->ns;
 	t->off.waker = ev->pid > 0 ? whos_of(a, ev->pid) : WHO_NONE;

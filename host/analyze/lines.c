@@ -18,7 +18,8 @@ const char *xvt_verdict_name(enum xvt_verdict v)
 
 const char *xvt_cause_name(enum xvt_cause c)
 {
-	static const char *const names[] = { "preempted", "waits", "sleeps", "paused" };
+	static const char *const names[] = { "preempted", "waits",   "sleeps",
+					     "paused",	  "blocked", "stopped" };
 
 	return names[c];
 }
@@ -138,10 +139,10 @@ int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span
 
 static unsigned int rank_of(const struct xvt_line *l)
 {
-	static const char *const order[] = { "on_cpu",	  "idle",     "unknown", "paused",
-					     "taken",	  "taken_by", "asleep",	 "stalls",
-					     "irq",	  "softirq",  "wait",	 "run",
-					     "task_wait", "task_run" };
+	static const char *const order[] = { "on_cpu",	"idle",	    "unknown",	 "paused",
+					     "taken",	"taken_by", "asleep",	 "blocked",
+					     "stopped", "stalls",   "irq",	 "softirq",
+					     "wait",	"run",	    "task_wait", "task_run" };
 	unsigned int i = 0;
 
 	while (i < sizeof(order) / sizeof(order[0]) && strcmp(order[i], l->kind) != 0)

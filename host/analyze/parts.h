@@ -57,6 +57,9 @@ struct whos {
 	size_t slot_count;
 };
 
+/* How a thread left its CPU: by the state in which its switch has it. */
+enum xvt_off { OFF_PREEMPTED, OFF_ASLEEP, OFF_BLOCKED, OFF_STOPPED };
+
 #define OCCUPANTS 64u
 
 struct occupant {
@@ -79,7 +82,7 @@ struct wanting {
 struct interval {
 	uint64_t begin_ns, end_ns;
 	uint64_t woken_ns; /* 0: it was not, or did not sleep */
-	bool slept;
+	enum xvt_off off;
 	bool lost; /* events of the host are missing: the thread may have been on a CPU */
 	bool open;
 	bool waker_irq;

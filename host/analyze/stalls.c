@@ -52,20 +52,24 @@ static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const stru
 static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct vcpu *v,
 		      const struct interval *i)
 {
+	static const enum xvt_cause causes[] = {
+		[OFF_PREEMPTED] = XVT_CAUSE_PREEMPTED,
+		[OFF_ASLEEP] = XVT_CAUSE_SLEEPS,
+		[OFF_BLOCKED] = XVT_CAUSE_BLOCKED,
+		[OFF_STOPPED] = XVT_CAUSE_STOPPED,
+	};
 	const bool mostly_waits =
-		i->woken_ns && i->end_ns - i->woken_ns > (i->end_ns - i->begin_ns) / 2;
+		i->off && i->woken_ns && i->end_ns - i->woken_ns > (i->end_ns - i->begin_ns) / 2;
 
 	set_occupants(a, s, i);
-	if (i->slept && i->waker != WHO_MISSING) {
+	if (i->off && i->waker != WHO_MISSING) {
 		s->waker = a->whos.v[i->waker];
 		s->waker_irq = i->waker_irq;
 	}
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
 		s->cause = XVT_CAUSE_PAUSED;
-	else if (!i->slept)
-		s->cause = XVT_CAUSE_PREEMPTED;
 	else
-		s->cause = mostly_waits ? XVT_CAUSE_WAITS : XVT_CAUSE_SLEEPS;
+		s->cause = mostly_waits ? XVT_CAUSE_WAITS : causes[i->off];
 	if (s->cause != XVT_CAUSE_PREEMPTED && s->cause != XVT_CAUSE_WAITS)
 		s->verdict = XVT_PROVEN;
 	else if (s->most && s->most->tid == -1)

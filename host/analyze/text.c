@@ -103,6 +103,14 @@ static void put_cause(struct xvt_out *o, const struct xvt_stall *s)
 		xvt_out_str(o, "slept in the VMM");
 		put_waker(o, s);
 		break;
+	case XVT_CAUSE_BLOCKED:
+		xvt_out_str(o, "blocked in the host's kernel (D: disk, page)");
+		put_waker(o, s);
+		break;
+	case XVT_CAUSE_STOPPED:
+		xvt_out_str(o, "stopped by a signal or a debugger (T)");
+		put_waker(o, s);
+		break;
 	case XVT_CAUSE_PAUSED:
 		xvt_out_str(o, "paused by the VMM");
 		break;

@@ -94,9 +94,10 @@ void xvt_summary_fini(struct xvt_summary *s);
 /* What the host took from the vCPUs of a machine, while the guest wanted to run. */
 struct xvt_summary_taken {
 	size_t vcpus; /* whose threads are recorded; 0: nothing is known */
-	uint64_t taken_ns, untold_ns, asleep_ns;
-	uint64_t vcpu_ns;     /* all their time that the trace tells of */
-	uint64_t recorder_ns; /* of taken_ns: by the recording itself */
+	uint64_t taken_ns, untold_ns;
+	uint64_t asleep_ns, blocked_ns, stopped_ns; /* of taken_ns: their threads were */
+	uint64_t vcpu_ns;			    /* all their time that the trace tells of */
+	uint64_t recorder_ns;			    /* of taken_ns: by the recording itself */
 	size_t count;
 	struct xvt_summary_taker {
 		const struct xvt_who *who;

@@ -58,6 +58,8 @@ static void add_taken(struct xvt_json *j, const struct xvt_summary *s,
 		xvt_json_add_u64(of, "taken_ns", taken->taken_ns);
 		xvt_json_add_u64(of, "untold_ns", taken->untold_ns);
 		xvt_json_add_u64(of, "asleep_ns", taken->asleep_ns);
+		xvt_json_add_u64(of, "blocked_ns", taken->blocked_ns);
+		xvt_json_add_u64(of, "stopped_ns", taken->stopped_ns);
 		xvt_json_add_u64(of, "recorder_ns", taken->recorder_ns);
 		xvt_json_add_u64(of, "vcpu_ns", taken->vcpu_ns);
 		list = xvt_json_add_array(of, "by");

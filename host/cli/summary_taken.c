@@ -45,6 +45,10 @@ void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_mac
 			t->recorder_ns += l->who->recorder ? l->wall.sum_ns : 0;
 		} else if (strcmp(l->kind, "asleep") == 0) {
 			t->asleep_ns += l->wall.sum_ns;
+		} else if (strcmp(l->kind, "blocked") == 0) {
+			t->blocked_ns += l->wall.sum_ns;
+		} else if (strcmp(l->kind, "stopped") == 0) {
+			t->stopped_ns += l->wall.sum_ns;
 		} else {
 			t->vcpu_ns += l->wall.sum_ns + l->untold_ns;
 		}

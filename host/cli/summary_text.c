@@ -378,6 +378,17 @@ static void put_time(struct text *t, struct xvt_out *made, uint64_t ns)
 	put_item(t, made->buf, false);
 }
 
+static void put_rest(struct text *t, const char *what, uint64_t ns)
+{
+	struct xvt_out *made;
+
+	if (!ns)
+		return;
+	made = begin_made();
+	xvt_out_str(made, what);
+	put_time(t, made, ns);
+}
+
 static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 		       const struct xvt_summary_taken *taken)
 {
@@ -395,11 +406,9 @@ static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 		xvt_out_printf(made, "%s%s ", who->name, who->recorder ? " (the recording)" : "");
 		put_time(t, made, taken->takers[i].ns);
 	}
-	if (taken->asleep_ns) {
-		made = begin_made();
-		xvt_out_str(made, "asleep in the VMM ");
-		put_time(t, made, taken->asleep_ns);
-	}
+	put_rest(t, "asleep in the VMM ", taken->asleep_ns);
+	put_rest(t, "blocked in the host's kernel ", taken->blocked_ns);
+	put_rest(t, "stopped by a signal or a debugger ", taken->stopped_ns);
 	made = begin_made();
 	xvt_out_printf(made, "by the recording %.2f%% of their time",
 		       taken->vcpu_ns ? 100.0 * (double)taken->recorder_ns / (double)taken->vcpu_ns
@@ -421,6 +430,10 @@ static void put_stall(struct text *t, const struct xvt_stall *s)
 		xvt_out_str(o, "paused by the VMM");
 	else if (s->cause == XVT_CAUSE_SLEEPS)
 		xvt_out_str(o, "slept in the VMM");
+	else if (s->cause == XVT_CAUSE_BLOCKED)
+		xvt_out_str(o, "blocked in the host's kernel");
+	else if (s->cause == XVT_CAUSE_STOPPED)
+		xvt_out_str(o, "stopped by a signal or a debugger");
 	else
 		xvt_out_printf(o, "%s %s%s",
 			       s->cause == XVT_CAUSE_WAITS ? "waited behind" : "preempted by",

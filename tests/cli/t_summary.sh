@@ -119,6 +119,22 @@ EOT
 check "who took the most, and the longest stall" eval 'trace=$work/taken.xvt && shows "^g1 +2.10 ms, xvtrace-900 \(the recording\) 2.00 ms, bash-901 100 us,$" "^ +by the recording 86.96% of their time$" "^g1:0 2.10 ms from 1.000100000, work: preempted by xvtrace-900 \(the recording\)$"'
 check "of a machine whose threads are not recorded: nothing" eval '! grep -qE "^g2 .*(xvtrace|bash)" "$work/out"'
 check "the same as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".stalls == [{vm: \"g1\", cpu: 0, begin_ns: 1000100000, ns: 2100000, cause: \"preempted\", most: \"xvtrace-900\"}] and ([.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.by[0].recorder, .taken.by[0].ns, .taken.recorder_ns, .taken.vcpu_ns]] == [[\"g1\", 2100000, true, 2000000, 2000000, 2300000]])" >/dev/null'
+"$tools/xvt-story" "$work/blocked.xvt" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+thread 501 g1:vcpu0
+0    h:0  switch swapper-0 R x-501
+10   g1:0 switch swapper-0 R work-10
+100  h:0  switch x-501 D swapper-0
+2100 h:0  waking x-501 0 irq
+2100 h:0  switch swapper-0 R x-501
+2200 g1:0 switch work-10 R other-11
+2300 h:0  switch x-501 T swapper-0
+5300 h:0  waking x-501 0 bash-901
+5300 h:0  switch swapper-0 R x-501
+5400 g1:0 switch other-11 S swapper-0
+EOT
+check "a vCPU's thread that was blocked, and stopped" eval 'trace=$work/blocked.xvt && shows "^g1 +5.00 ms, blocked in the host.s kernel 2.00 ms,$" "^ +stopped by a signal or a debugger 3.00 ms,$" "^g1:0 3.00 ms from 1.002300000, other: stopped by a signal or a debugger$" "^g1:0 2.00 ms from 1.000100000, work: blocked in the host.s kernel$"'
 "$tools/xvt-bigtrace" u64 4 20000 "$work/big.xvt" || exit 1
 check "events without tasks: as jq counts" equal "$work/big.xvt"
 

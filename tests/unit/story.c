@@ -226,7 +226,9 @@ static uint32_t pid_of(const char *task)
 
 static void put_switch(uint16_t type, const char *prev, const char *state, const char *next)
 {
-	const uint64_t s = state[0] == 'R' ? 0 : 1;
+	static const char letters[] = "RSDxTxxxt"; /* by value, as far as stories have them */
+	const char *at = strchr(letters, state[0]);
+	const uint64_t s = at ? (uint64_t)(at - letters) : 0;
 
 	begin(type, 0, pid_of(prev));
 	u32(comm(prev));

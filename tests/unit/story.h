@@ -8,7 +8,7 @@
  *	thread TID NAME			the recorder's name of a host's thread: 501 g1:vcpu0
  *	comm TID NAME, process TID TGID	of the host
  * Events, in order of time; a task is COMM-PID:
- *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R or S; FLAG: U, C or L (late)
+ *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R, S, D, T or t; FLAG: U, C or L (late)
  *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
  *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, or irq
  *	T VM:CPU migrate TASK CPU

@@ -321,6 +321,30 @@ START_TEST(a_vmm_that_sleeps_is_a_cause_of_its_own)
 }
 END_TEST
 
+START_TEST(a_thread_is_blocked_or_stopped)
+{
+	static const struct {
+		const char *state, *kind;
+		enum xvt_cause cause;
+	} cases[] = { { "D", "blocked", XVT_CAUSE_BLOCKED },
+		      { "T", "stopped", XVT_CAUSE_STOPPED },
+		      { "t", "stopped", XVT_CAUSE_STOPPED } };
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 BUSY "100 h:0 switch x-501 %s other-900\n"
+		      "4000 h:0 waking x-501 0 qemu-500\n"
+		      "4200 h:0 switch other-900 R x-501\n"
+		      "4300 g1:0 switch work-10 S swapper-0\n",
+		 cases[_i].state);
+	analyze(story);
+	is_stall(100, 4200, cases[_i].cause, "other-900", 200);
+	ck_assert_int_eq(stalls[0].verdict, XVT_PROVEN);
+	ck_assert_uint_eq(sum(cases[_i].kind, 0, ""), 3900 * US);
+	ck_assert_uint_eq(sum("asleep", 0, ""), 0);
+}
+END_TEST
+
 /* 8: it waits behind two threads on two CPUs. */
 START_TEST(a_wait_goes_on_after_a_migration)
 {
@@ -805,6 +829,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, an_open_order_of_busy_states_is_a_stall);
 	tcase_add_test(t, a_flagged_event_may_be_before_an_interval);
 	tcase_add_test(t, a_vmm_that_sleeps_is_a_cause_of_its_own);
+	tcase_add_loop_test(t, a_thread_is_blocked_or_stopped, 0, 3);
 	tcase_add_test(t, a_wait_goes_on_after_a_migration);
 	tcase_add_test(t, a_pause_is_no_preemption);
 	tcase_add_test(t, a_loss_leaves_the_interval_before_it_open);
