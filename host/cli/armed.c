@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/machine_name.h"
 #include "base/region.h"
 

@@ -80,7 +80,7 @@ static void become_server(const char *region, const char *path, int out)
 	if (chdir("/") || len < 0 || access(exe, X_OK)) /* after an upgrade of the program */
 		strcpy(exe, "/proc/self/exe");
 	execl(exe, "xvtrace", "region", "serve", region, "--socket", path, (char *)NULL);
-	fprintf(stderr, "%s: %s\n", exe, strerror(errno));
+	dprintf(STDERR_FILENO, "%s: %s\n", exe, strerror(errno));
 	_exit(1);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "cli/opt.h"
 #include "trace/file_snapshot.h"
 #include "trace/set.h"

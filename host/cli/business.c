@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/region.h"
 #include "base/sandbox.h"
 #include "clock/kvm.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/pager.h"

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/bell_server.h"
 #include "cli/cmd.h"
 #include "cli/event_request.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/answers.h"
 #include "cli/cmd.h"
 #include "cli/serve.h"

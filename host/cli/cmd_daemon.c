@@ -4,6 +4,7 @@
  * `xvtrace record`, with defaults for months: all machines that come and go, numbered files, a
  * limit of their size.
  */
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/recorder.h"
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/region.h"
 #include "cli/bell_server.h"
 #include "cli/cmd.h"

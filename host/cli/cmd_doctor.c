@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_doctor.c - `xvtrace doctor`: problems of this host, and the cost of an event on it. */
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "doctor/doctor.h"
 #include "base/json.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/rules.h"
 #include "base/vec.h"
 #include "cli/answers.h"

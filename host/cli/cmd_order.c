@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/standard.h"

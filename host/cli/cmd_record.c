@@ -2,6 +2,7 @@
 /* cmd_record.c - `xvtrace record`: the recorder in the foreground. */
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/recorder.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_region.c - `xvtrace region create|show|serve`: make, show or serve a region. */
 #define _GNU_SOURCE
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "cli/machines.h"

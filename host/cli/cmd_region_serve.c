@@ -2,6 +2,7 @@
 /* cmd_region_serve.c - `xvtrace region serve`: give a region and doorbells to a QEMU and to
  * recorders. */
 #define _GNU_SOURCE
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "vmm/doorbell_server.h"
 #include "base/loop.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"

@@ -3,6 +3,7 @@
  * cmd_salvage.c - `xvtrace salvage`: write everything readable in a region whose guest is gone,
  * except for what an earlier trace holds. The region is not changed.
  */
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/machines.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/answers.h"
 #include "cli/cmd.h"
 #include "cli/metrics.h"

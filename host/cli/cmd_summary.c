@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/out.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "base/machine_name.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"

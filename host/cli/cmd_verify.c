@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/compressor.h"
 #include "cli/opt.h"
 #include "trace/set.h"

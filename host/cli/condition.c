@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/machine_name.h"
 #include "cli/opt.h"
 #include "lib/xvtrace.h"

@@ -11,6 +11,7 @@
 #include "base/journal.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/notify.h"
 #include "base/sandbox.h"
 #include "cli/opt.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/out.h"
 #include "cli/opt.h"
 #include "lib/xvtrace.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/region.h"
 #include "cli/answers.h"
 #include "cli/find.h"

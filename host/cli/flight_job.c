@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/business.h"
 #include "cli/confine.h"
 #include "cli/recording.h"

@@ -15,6 +15,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/loop.h"
 #include "base/region.h"
 #include "base/vec.h"

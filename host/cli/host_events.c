@@ -2,6 +2,8 @@
 /* host_events.c - see host_events.h. */
 #include "cli/host_events.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/machines.h"
 
+#include "base/log.h"
 #include "base/machine_name.h"
 #include "base/out.h"
 #include "base/region.h"

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/letters.h"
 #include "base/library.h"
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/complete.h"
 #include "cli/version.h"

@@ -2,9 +2,8 @@
 /* opt.c - see opt.h. One parser for all commands; knows no command. */
 #include "cli/opt.h"
 
-#include "base/journal.h"
 #include "base/letters.h"
-#include "base/loop.h"
+#include "base/log.h"
 #include "base/out.h"
 #include "base/vec.h"
 #include "cli/version.h"
@@ -16,31 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * One write for the whole line, so that lines of several processes do not mix; or an entry of the
- * journal, where that is standard error. The text may contain names from a guest or a file, so
- * unsafe characters are escaped.
- */
-static void say(enum xvt_journal_priority priority, const char *what, const char *machine,
-		const char *format, va_list args)
-{
-	static const char program[] = "xvtrace: ";
-	char text[2048], line[3072] = "";
-	int len = snprintf(text, sizeof(text), "%s%s: %s", program, what,
-			   priority == XVT_JOURNAL_WARNING ? "warning: " : "");
-
-	if (len < 0 || (size_t)len >= sizeof(text))
-		len = sizeof(text) - 1;
-	vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
-	xvt_text_clean(line, sizeof(line) - 1, text, strlen(text));
-	/* An entry has the program's name in a field. */
-	if (xvt_journal_send(priority, line + strlen(program), machine))
-		return;
-	strcat(line, "\n");
-	fflush(stdout);
-	fputs(line, stderr);
-}
 
 static bool is_list(const struct xvt_opt *o)
 {
@@ -101,11 +75,6 @@ static void write_keys(const struct xvt_opt *opts, const char *text, char *out, 
 
 static const struct xvt_opt_file *errors_of_file;
 
-void xvt_errors_of_file(const struct xvt_opt_file *file)
-{
-	errors_of_file = file;
-}
-
 /* NULL: an error about it names no line. */
 static const struct xvt_opt_place *place_of(const char *value)
 {
@@ -130,95 +99,25 @@ bool xvt_error_has_line(const char *option)
 	return place_of(option);
 }
 
-__attribute__((format(printf, 3, 0))) static void error_of(const char *value, const char *what,
-							   const char *format, va_list args)
+/* An error about a value of the file names the line. */
+static bool explain(const char *value, const char *why)
 {
 	const struct xvt_opt_place *place = place_of(value);
-	char why[1024], keys[1024];
 	const bool shows = place && place->value == value;
+	char keys[1024];
 
-	if (!place) {
-		say(XVT_JOURNAL_ERROR, what, NULL, format, args);
-		return;
-	}
-	vsnprintf(why, sizeof(why), format, args);
+	if (!place)
+		return false;
 	write_keys(errors_of_file->opts, why, keys, sizeof(keys));
 	xvt_error(errors_of_file->path, "line %u: %s%s%s: %s", place->line, place->opt->name,
 		  shows ? " " : "", shows ? value : "", keys);
+	return true;
 }
 
-void xvt_error(const char *what, const char *why_format, ...)
+void xvt_errors_of_file(const struct xvt_opt_file *file)
 {
-	va_list args;
-
-	va_start(args, why_format);
-	error_of(what, what, why_format, args);
-	va_end(args);
-}
-
-void xvt_error_of(const char *value, const char *what, const char *why_format, ...)
-{
-	va_list args;
-
-	va_start(args, why_format);
-	error_of(value, what, why_format, args);
-	va_end(args);
-}
-
-void xvt_error_io_uring(const char *what, int err)
-{
-	struct xvt_loop_why w = xvt_loop_why(err, xvt_loop_sysctl());
-
-	xvt_error(what, "%s; %s", w.why, w.fix);
-}
-
-void xvt_note_loop(const struct xvt_loop *loop)
-{
-	int err = xvt_loop_uring_err(loop);
-
-	if (err)
-		xvt_note("%s; epoll does its work", xvt_loop_why(err, xvt_loop_sysctl()).why);
-}
-
-static bool warnings_off;
-
-void xvt_warnings(bool on)
-{
-	warnings_off = !on;
-}
-
-void xvt_warn(const char *what, const char *why_format, ...)
-{
-	va_list args;
-
-	if (warnings_off)
-		return;
-	va_start(args, why_format);
-	say(XVT_JOURNAL_WARNING, what, NULL, why_format, args);
-	va_end(args);
-}
-
-void xvt_say_of_machine(uint32_t level, const char *machine, const char *format, ...)
-{
-	static const enum xvt_journal_priority priorities[] = { XVT_JOURNAL_INFO,
-								XVT_JOURNAL_WARNING,
-								XVT_JOURNAL_ERROR };
-	va_list args;
-
-	if (level == 1 && warnings_off)
-		return;
-	va_start(args, format);
-	say(priorities[level], machine, machine, format, args);
-	va_end(args);
-}
-
-void xvt_note(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(XVT_JOURNAL_INFO, "note", NULL, format, args);
-	va_end(args);
+	errors_of_file = file;
+	xvt_errors_explained_by(file ? explain : NULL);
 }
 
 void xvt_opt_help(const struct xvt_command *cmd)

@@ -127,12 +127,6 @@ int xvt_parse_seconds(const char *text, uint64_t *ns);
  * Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_span(const char *text, uint64_t *ns);
 
-/* Prints "xvtrace: WHAT: WHY" on stderr; as an entry of the journal where that is stderr and
- * xvt_journal_prepare() was called. So do the others below. */
-void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
-/* The same about `value` of an option. */
-void xvt_error_of(const char *value, const char *what, const char *why_format, ...)
-	__attribute__((format(printf, 3, 4)));
 /*
  * From here on an error about a value of this file names the file, the line and the key. The value
  * is that of xvt_error_of(), or `what` of xvt_error(): the pointer that the options have; or
@@ -142,20 +136,5 @@ void xvt_error_of(const char *value, const char *what, const char *why_format, .
 void xvt_errors_of_file(const struct xvt_opt_file *file);
 /* Returns whether an error about "--NAME" would name a line. */
 bool xvt_error_has_line(const char *option);
-/* Prints why io_uring does not do `what`; `err` is the -errno of xvt_loop_new() or
- * xvt_loop_uring_err(). */
-void xvt_error_io_uring(const char *what, int err);
-struct xvt_loop;
-/* Says that the loop does without io_uring, and why; nothing where it uses it. */
-void xvt_note_loop(const struct xvt_loop *loop);
-/* Prints "xvtrace: TEXT" on stderr: neither an error nor a warning. */
-void xvt_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
-/* The same of a machine; in the journal, with its name in a field. level: that of a note in a
- * trace, 0: information, 1: a warning, 2: an error. */
-void xvt_say_of_machine(uint32_t level, const char *machine, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Whether xvt_warn() prints. A command that does the same again and again has it off then. */
-void xvt_warnings(bool on);
 
 #endif /* XVT_OPT_H */

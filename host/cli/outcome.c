@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/digits.h"
 #include "cli/opt.h"
 #include "session/session.h"
@@ -220,7 +221,7 @@ static void say(bool logs, const char *text)
 	if (logs)
 		xvt_note("%s", text);
 	else
-		fprintf(stderr, "%s\n", text);
+		xvt_log_raw("%s\n", text);
 }
 
 void xvt_outcome_say(const struct xvt_outcome *o, const char *output, bool logs)

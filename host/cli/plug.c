@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "base/region.h"
 #include "cli/find.h"
 #include "cli/opt.h"

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/opt.h"
 
 #define END_MS	5000 /* what it may take to print the rest */

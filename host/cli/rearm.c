@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "cli/rearm.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

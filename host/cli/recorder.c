@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/recorder.h"
 #include "base/compress.h"
+#include "base/log.h"
 #include "cli/bell_server.h"
 #include "cli/business.h"
 #include "cli/compress_idle.h"
@@ -518,9 +519,9 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 	/* A line that goes on in a next row would be left there by the return. */
 	if (r->columns > TIME_COLUMNS && (size_t)(r->columns - TIME_COLUMNS) < sizeof(text))
 		text[r->columns - TIME_COLUMNS] = '\0';
-	fprintf(stderr, "%s%5" PRIu64 ".%" PRIu64 " s  %s%s", r->terminal ? "\r" : "",
-		elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10, text,
-		r->terminal ? "\033[K" : "\n");
+	xvt_log_raw("%s%5" PRIu64 ".%" PRIu64 " s  %s%s", r->terminal ? "\r" : "",
+		    elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10, text,
+		    r->terminal ? "\033[K" : "\n");
 	r->rec.line_open = r->terminal;
 }
 
@@ -551,8 +552,7 @@ static bool is_over(struct recorder *r)
 		return false;
 	xvt_recording_end_line(rec);
 	if (!rec->quiet)
-		fprintf(stderr, "xvtrace: %s: --max-size is reached, recording ends\n",
-			rec->output);
+		xvt_log_raw("xvtrace: %s: --max-size is reached, recording ends\n", rec->output);
 	return true;
 }
 

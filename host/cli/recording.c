@@ -2,6 +2,7 @@
 /* recording.c - see recording.h. */
 #define _GNU_SOURCE
 #include "cli/recording.h"
+#include "base/log.h"
 #include "cli/confine.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ int xvt_recording_options(const char *command, const char *output,
 void xvt_recording_end_line(struct xvt_recording *rec)
 {
 	if (rec->line_open)
-		fputc('\n', stderr);
+		xvt_log_raw("\n");
 	rec->line_open = false;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "cli/beside.h"
 #include "trace/set.h"
 #include "trace/set_name.h"

@@ -2,6 +2,7 @@
 /* select.c - see select.h. */
 #include "cli/select.h"
 
+#include "base/log.h"
 #include "base/machine_name.h"
 #include "cli/beside.h"
 #include "cli/digits.h"

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/loop.h"
 #include "base/machine_name.h"
 #include "cli/armed.h"

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/condition.h"
 #include "cli/flight_look.h"
 #include "cli/flight.h"

@@ -4,6 +4,7 @@
 #include "cli/standard.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/opt.h"
 #include "trace/set.h"
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/opt.h"
 #include "trace/format.h"
 #include "trace/set.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "cli/opt.h"
 
 #define S_NS   1000000000ull
