@@ -34,6 +34,7 @@ struct xvt_armed {
 	size_t at;	   /* the machine to look at next; n: this round is over */
 	uint64_t round_ns; /* when it began */
 	uint64_t look_ns;  /* between two rounds */
+	struct xvt_keeper keeper;
 };
 
 /* ------------------------------------------------------------------ the list */
@@ -170,6 +171,28 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, con
 	a->v[a->n++] = m;
 	a->has_new = true;
 	return 1;
+}
+
+static int keeper_takes(void *arg, const char *name, const char *path, const uint8_t *uuid,
+			uint32_t rings, char *why, size_t why_size)
+{
+	return xvt_armed_takes(arg, name, path, uuid, rings, why, why_size);
+}
+
+static bool keeper_has(void *arg, const char *path)
+{
+	return xvt_armed_has(arg, path);
+}
+
+static bool keeper_has_name(void *arg, const char *name)
+{
+	return xvt_armed_has_name(arg, name);
+}
+
+const struct xvt_keeper *xvt_armed_keeper(struct xvt_armed *a)
+{
+	a->keeper = (struct xvt_keeper){ a, keeper_takes, keeper_has, keeper_has_name };
+	return &a->keeper;
 }
 
 static void remove_at(struct xvt_armed *a, size_t i)

@@ -7,6 +7,7 @@
 #define XVT_ARMED_H
 
 #include "cli/armed_vmm.h"
+#include "cli/machines.h"
 #include "cli/opt.h"
 #include "session/session.h"
 #include "xvt_abi.h"
@@ -57,6 +58,8 @@ void xvt_armed_free(struct xvt_armed *a);
  */
 int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, const uint8_t *uuid,
 		    uint32_t rings, char *why, size_t why_size);
+/* For struct xvt_machine_options; it lasts as long as `a`. */
+const struct xvt_keeper *xvt_armed_keeper(struct xvt_armed *a);
 /* Returns whether it has this path, or a machine of this name. NULL: false. */
 bool xvt_armed_has(const struct xvt_armed *a, const char *path);
 bool xvt_armed_has_name(const struct xvt_armed *a, const char *name);

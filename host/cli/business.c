@@ -75,7 +75,7 @@ static void died(void *arg)
 		  about->output);
 }
 
-struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_recorder_options *opt)
+struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_business *b)
 {
 	static const struct xvt_opener_ops ops = {
 		.begin = xvt_confine_opener, .refused = refused, .denied = denied, .died = died
@@ -86,9 +86,9 @@ struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_reco
 
 	/* What is run for libvirt, or the keys that it needs, no rule can tell. */
 	if (xvt_sandbox_check() ||
-	    xvt_libvirt_way(opt->machines.libvirt_uri) != XVT_LIBVIRT_BY_SOCKET)
+	    xvt_libvirt_way(b->machines->libvirt_uri) != XVT_LIBVIRT_BY_SOCKET)
 		return NULL;
-	about = (struct about){ command, opt->output };
+	about = (struct about){ command, b->output };
 	err = xvt_opener_start(&opener, &ops, &about);
 	if (err)
 		xvt_warn("sandbox",
@@ -172,12 +172,12 @@ static void may_connect_all(struct making *m, const struct xvt_opt_list *list)
 		may(m, XVT_RULE_FILE, XVT_MAY_CONNECT, "%s", strchr(list->v[i], '=') + 1);
 }
 
-static void add_machines(struct making *m, const struct xvt_recorder_options *opt)
+static void add_machines(struct making *m, const struct xvt_business *b)
 {
-	const struct xvt_machine_options *machines = &opt->machines;
+	const struct xvt_machine_options *machines = b->machines;
 
 	xvt_machines_each_region(machines, on_region, m);
-	may_connect_all(m, &opt->qmp);
+	may_connect_all(m, b->qmp);
 	if (machines->all || machines->domains.n) {
 		may(m, XVT_RULE_FILE, XVT_MAY_READ, "%s", xvt_host_region_dir());
 		may(m, XVT_RULE_PATTERN, XVT_MAY_READ | XVT_MAY_WRITE, "%s/" XVT_REGION_PREFIX "*",
@@ -217,33 +217,33 @@ static void on_bell(void *arg, const char *region, bool pattern)
 
 /* The servers of machines that are recorded already; and those of machines that come later, as far
  * as their paths are known before. */
-static void add_doorbells(struct making *m, const struct xvt_recorder_options *opt,
+static void add_doorbells(struct making *m, const struct xvt_business *b,
 			  const struct xvt_session *s)
 {
 	const struct xvt_vm *vm;
 	size_t i;
 
-	may_connect_all(m, &opt->doorbells);
-	xvt_machines_each_region(&opt->machines, on_bell, m);
+	may_connect_all(m, b->doorbells);
+	xvt_machines_each_region(b->machines, on_bell, m);
 	for (i = 0; (vm = xvt_session_vm(s, i)); i++) {
 		if (xvt_session_wake_server(vm)[0])
 			may(m, XVT_RULE_FILE, XVT_MAY_CONNECT, "%s", xvt_session_wake_server(vm));
 	}
-	if (!opt->machines.all && !opt->machines.domains.n)
+	if (!b->machines->all && !b->machines->domains.n)
 		return;
 	may(m, XVT_RULE_PATTERN, XVT_MAY_CONNECT,
 	    "%s/" XVT_REGION_PREFIX "*" XVT_BELL_SERVER_SUFFIX, xvt_host_region_dir());
 	may(m, XVT_RULE_PATTERN, XVT_MAY_CONNECT, LIBVIRT_SERVERS);
 }
 
-static void add_output(struct making *m, const struct xvt_recorder_options *opt)
+static void add_output(struct making *m, const struct xvt_business *b)
 {
-	if (xvt_set_is_folder(opt->output))
-		may(m, XVT_RULE_TREE, XVT_MAY_CHANGE, "%s", opt->output);
+	if (xvt_set_is_folder(b->output))
+		may(m, XVT_RULE_TREE, XVT_MAY_CHANGE, "%s", b->output);
 	else
-		may(m, XVT_RULE_FILE, XVT_MAY_CHANGE, "%s", opt->output);
-	if (opt->clock_page)
-		may(m, XVT_RULE_TREE, XVT_MAY_CHANGE, "%s", opt->clock_page);
+		may(m, XVT_RULE_FILE, XVT_MAY_CHANGE, "%s", b->output);
+	if (b->clock_page)
+		may(m, XVT_RULE_TREE, XVT_MAY_CHANGE, "%s", b->clock_page);
 }
 
 static void add_sockets(struct making *m, const char *control)
@@ -301,18 +301,18 @@ static void add_kernel(struct making *m)
 	may(m, XVT_RULE_FILE, XVT_MAY_READ | XVT_MAY_WRITE, "/dev/null");
 }
 
-int xvt_business_tell(struct xvt_opener *opener, const struct xvt_recorder_options *opt,
+int xvt_business_tell(struct xvt_opener *opener, const struct xvt_business *b,
 		      const struct xvt_session *s, const char *config, const char *control,
 		      struct xvt_rules *rules)
 {
 	struct making m = { 0 };
 
 	add_kernel(&m);
-	add_output(&m, opt);
-	add_machines(&m, opt);
-	if (opt->machines.all || opt->machines.domains.n)
-		add_libvirt(&m, opt->machines.libvirt_uri);
-	add_doorbells(&m, opt, s);
+	add_output(&m, b);
+	add_machines(&m, b);
+	if (b->machines->all || b->machines->domains.n)
+		add_libvirt(&m, b->machines->libvirt_uri);
+	add_doorbells(&m, b, s);
 	add_sockets(&m, control);
 	if (config)
 		may(&m, XVT_RULE_FILE, XVT_MAY_READ, "%s", config);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "base/limits.h"
 #include "base/log.h"
+#include "cli/armed.h"
 #include "cli/cmd.h"
 #include "cli/recording.h"
 #include "cli/standard.h"

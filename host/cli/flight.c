@@ -22,7 +22,7 @@
 
 struct xvt_flight {
 	struct xvt_helper helper;
-	const struct xvt_recorder_options *opt;
+	struct xvt_flight_options opt;
 	struct xvt_flight_job *job;
 	bool under_way;
 };
@@ -35,7 +35,7 @@ static void answer_all(int fd, void *arg)
 	char ask;
 
 	while (recv(fd, &ask, sizeof(ask), 0) == sizeof(ask)) {
-		const int status = xvt_flight_job_run(f->job, f->opt, fd);
+		const int status = xvt_flight_job_run(f->job, &f->opt, fd);
 
 		if (send(fd, &status, sizeof(status), 0) != sizeof(status))
 			return;
@@ -44,14 +44,14 @@ static void answer_all(int fd, void *arg)
 
 /* ------------------------------------------------------------------ the recorder */
 
-int xvt_flight_new(struct xvt_flight **out, const struct xvt_recorder_options *opt)
+int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt)
 {
 	struct xvt_flight *f = calloc(1, sizeof(*f));
 	int err;
 
 	if (!f)
 		return -ENOMEM;
-	f->opt = opt;
+	f->opt = *opt;
 	f->job = xvt_flight_job_new();
 	if (!f->job) {
 		free(f);
@@ -87,7 +87,7 @@ void xvt_flight_free(struct xvt_flight *f)
 }
 
 int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, const char *folder,
-		    uint64_t at_ns, uint64_t most_bytes, size_t *left_out)
+		    uint64_t at_ns, uint64_t before_ns, uint64_t most_bytes, size_t *left_out)
 {
 	struct xvt_flight_job *job = f->job;
 	int err;
@@ -99,8 +99,8 @@ int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, cons
 	    sizeof(job->output))
 		return -ENAMETOOLONG;
 	job->at_ns = at_ns;
-	job->before_ns = f->opt->snapshots.before_ns;
-	job->timeout_ns = f->opt->stall_timeout_ns;
+	job->before_ns = before_ns;
+	job->timeout_ns = f->opt.stall_timeout_ns;
 	*left_out = xvt_flight_job_list(job, machines, NULL, NULL);
 	xvt_flight_job_bound(job, machines, most_bytes);
 	if (!job->n)

@@ -11,27 +11,26 @@
 
 #include <sys/types.h>
 
-#include "cli/armed.h"
-#include "cli/recorder.h"
+#include "cli/flight_job.h"
 
 struct xvt_flight;
 
-/* `opt` must outlive it. Returns 0 or -errno. */
-int xvt_flight_new(struct xvt_flight **out, const struct xvt_recorder_options *opt);
+/* What `opt` points to must outlive it. Returns 0 or -errno. */
+int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt);
 /* For xvt_recording_needs(). */
 pid_t *xvt_flight_pid(struct xvt_flight *f);
 /* Ends the process; a trace that is under way gets some seconds. NULL: no effect. */
 void xvt_flight_free(struct xvt_flight *f);
 
 /*
- * Have it write what the machines hold, from some time before at_ns (host ns) on as the options
- * want, into XVT_SNAPSHOT_FLIGHT in a folder: most_bytes at most, 0: any number; what is dropped
- * for that is counted in it. *left_out: machines that are not armed, and not in it. Returns 0;
+ * Have it write what the machines hold, from before_ns before at_ns (host ns) on, into
+ * XVT_SNAPSHOT_FLIGHT in a folder: most_bytes at most, 0: any number; what is dropped for that is
+ * counted in it. *left_out: machines that are not armed, and not in it. Returns 0;
  * -ENODATA: no machine is armed; -EBUSY: the trace before is under way; -EPIPE: it has died; or
  * -errno.
  */
 int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, const char *folder,
-		    uint64_t at_ns, uint64_t most_bytes, size_t *left_out);
+		    uint64_t at_ns, uint64_t before_ns, uint64_t most_bytes, size_t *left_out);
 /* Returns the number of machines that are read; 0 with *status: an exit status, or -EPIPE. */
 size_t xvt_flight_under_way(struct xvt_flight *f, int *status);
 

@@ -95,20 +95,20 @@ static size_t add_machines(const struct xvt_recording *rec, const struct xvt_fli
 }
 
 /* The rules are the recorder's own: so are the regions, and the folder. */
-static void confine(struct xvt_opener **opener, const struct xvt_recorder_options *opt,
+static void confine(struct xvt_opener **opener, const struct xvt_flight_options *opt,
 		    const struct xvt_session *s)
 {
 	struct xvt_rules rules = { 0 };
 
-	if (*opener && xvt_business_tell(*opener, opt, s, NULL, NULL, &rules)) {
+	if (*opener && xvt_business_tell(*opener, &opt->business, s, NULL, NULL, &rules)) {
 		xvt_opener_end(*opener);
 		*opener = NULL;
 	}
 	xvt_rules_free(&rules);
-	xvt_confine_recorder(opt->machines.libvirt_uri, *opener, opt->memory_bytes);
+	xvt_confine_recorder(opt->business.machines->libvirt_uri, *opener, opt->memory_bytes);
 }
 
-static int read_all(const struct xvt_recorder_options *opt, const struct xvt_flight_job *job,
+static int read_all(const struct xvt_flight_options *opt, const struct xvt_flight_job *job,
 		    struct xvt_opener **opener)
 {
 	struct xvt_session_options so = {
@@ -139,17 +139,17 @@ static int read_all(const struct xvt_recorder_options *opt, const struct xvt_fli
 	return xvt_recording_end(&rec, XVT_EXIT_OK, err);
 }
 
-static int read_all_with_opener(const struct xvt_recorder_options *opt,
+static int read_all_with_opener(const struct xvt_flight_options *opt,
 				const struct xvt_flight_job *job)
 {
-	struct xvt_opener *opener = xvt_business_begin("flight recorder", opt);
+	struct xvt_opener *opener = xvt_business_begin("flight recorder", &opt->business);
 	const int status = read_all(opt, job, &opener);
 
 	xvt_opener_end(opener);
 	return status;
 }
 
-int xvt_flight_job_run(const struct xvt_flight_job *job, const struct xvt_recorder_options *opt,
+int xvt_flight_job_run(const struct xvt_flight_job *job, const struct xvt_flight_options *opt,
 		       int leave_fd)
 {
 	const pid_t parent = getpid(), child = fork();

@@ -11,7 +11,14 @@
 #include <stdbool.h>
 
 #include "cli/armed.h"
-#include "cli/recorder.h"
+#include "cli/business.h"
+
+/* Of the recorder. */
+struct xvt_flight_options {
+	struct xvt_business business;
+	uint64_t stall_timeout_ns;
+	uint64_t memory_bytes;
+};
 
 /* What is to be read. It has no pointers, since processes share it. */
 struct xvt_flight_job {
@@ -45,7 +52,7 @@ void xvt_flight_job_bound(struct xvt_flight_job *job, const struct xvt_armed *ma
 
 /* Have a child read all machines, and wait for it. leave_fd: a descriptor that is not the child's
  * business. Returns the child's exit status. */
-int xvt_flight_job_run(const struct xvt_flight_job *job, const struct xvt_recorder_options *opt,
+int xvt_flight_job_run(const struct xvt_flight_job *job, const struct xvt_flight_options *opt,
 		       int leave_fd);
 
 #endif /* XVT_FLIGHT_JOB_H */

@@ -17,7 +17,7 @@
 #define TIMEOUT_NS ((uint64_t)500000000) /* a machine that stands still is taken as it is */
 
 struct xvt_flight_look {
-	const struct xvt_recorder_options *opt;
+	struct xvt_flight_options opt;
 	struct xvt_flight_job *job;
 	int fd; /* in the lookout's process: what was read, in memory */
 };
@@ -38,7 +38,7 @@ static int begin(void *arg, int sock, char path[PATH_MAX], char *why, size_t why
 	}
 	snprintf(job->output, sizeof(job->output), "/proc/self/fd/%d", f->fd);
 	memcpy(path, job->output, sizeof(job->output));
-	if (!xvt_flight_job_run(job, f->opt, sock))
+	if (!xvt_flight_job_run(job, &f->opt, sock))
 		return 0;
 	snprintf(why, why_size, "flight recorders cannot be read");
 	close(f->fd);
@@ -54,13 +54,13 @@ static void end(void *arg)
 
 /* ------------------------------------------------------------------ in the recorder */
 
-int xvt_flight_look_new(struct xvt_flight_look **out, const struct xvt_recorder_options *opt)
+int xvt_flight_look_new(struct xvt_flight_look **out, const struct xvt_flight_options *opt)
 {
 	struct xvt_flight_look *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
-	f->opt = opt;
+	f->opt = *opt;
 	f->job = xvt_flight_job_new();
 	if (!f->job) {
 		free(f);
@@ -90,14 +90,14 @@ int xvt_flight_look_ask(struct xvt_flight_look *f, struct xvt_lookout *lookout,
 			void *arg, uint64_t since_ns)
 {
 	struct xvt_flight_job *job = f->job;
-	const uint64_t memory_bytes = f->opt->memory_bytes;
+	const uint64_t memory_bytes = f->opt.memory_bytes;
 
 	if (xvt_lookout_is_busy(lookout))
 		return -EBUSY;
 	job->at_ns = since_ns;
 	job->before_ns = 0;
 	job->timeout_ns =
-		f->opt->stall_timeout_ns < TIMEOUT_NS ? f->opt->stall_timeout_ns : TIMEOUT_NS;
+		f->opt.stall_timeout_ns < TIMEOUT_NS ? f->opt.stall_timeout_ns : TIMEOUT_NS;
 	job->quiet = true;
 	xvt_flight_job_list(job, machines, wanted, arg);
 	xvt_flight_job_bound(job, machines,

@@ -7,14 +7,13 @@
 #ifndef XVT_FLIGHT_LOOK_H
 #define XVT_FLIGHT_LOOK_H
 
-#include "cli/armed.h"
+#include "cli/flight_job.h"
 #include "cli/lookout.h"
-#include "cli/recorder.h"
 
 struct xvt_flight_look;
 
-/* `opt` must outlive it. Returns 0 or -ENOMEM. */
-int xvt_flight_look_new(struct xvt_flight_look **out, const struct xvt_recorder_options *opt);
+/* What `opt` points to must outlive it. Returns 0 or -ENOMEM. */
+int xvt_flight_look_new(struct xvt_flight_look **out, const struct xvt_flight_options *opt);
 /* After its lookout. NULL: no effect. */
 void xvt_flight_look_free(struct xvt_flight_look *f);
 

@@ -131,6 +131,11 @@ static bool comes_soon(int err)
 	return err == -ENOENT || err == -ENODATA;
 }
 
+static bool is_kept(const struct xvt_keeper *k, const char *path)
+{
+	return k && k->has(k->arg, path);
+}
+
 static void on_file_found(void *arg, const struct xvt_candidate *c)
 {
 	struct xvt_follow *f = arg;
@@ -138,7 +143,7 @@ static void on_file_found(void *arg, const struct xvt_candidate *c)
 	char why[512];
 	int err;
 
-	if (xvt_session_has_region(f->s, c->path) || xvt_armed_has(f->opt->armed, c->path))
+	if (xvt_session_has_region(f->s, c->path) || is_kept(f->opt->keeper, c->path))
 		return;
 	r = refused_of(f, c->path);
 	if (!r)
@@ -148,7 +153,7 @@ static void on_file_found(void *arg, const struct xvt_candidate *c)
 	if (!c->asked &&
 	    (!xvt_file_has_writer(c->path) || (f->watch && f->now_ns - r->since_ns < DOMAIN_NS)))
 		return;
-	err = xvt_machine_add_found(f->s, f->opt->armed, c, why, sizeof(why));
+	err = xvt_machine_add_found(f->s, f->opt->keeper, c, why, sizeof(why));
 	if (err < 0 && !comes_soon(err))
 		refuse(r, why);
 	if (err >= 0)
@@ -180,7 +185,7 @@ static void take_domains(struct xvt_follow *f)
 	while ((err = xvt_libvirt_watch_next(f->watch, &domain)) > 0) {
 		if (!xvt_machines_selects(f->opt, &domain, &c))
 			continue;
-		err = xvt_machine_add_found(f->s, f->opt->armed, &c, why, sizeof(why));
+		err = xvt_machine_add_found(f->s, f->opt->keeper, &c, why, sizeof(why));
 		if (err < 0)
 			xvt_warn(domain.name, "left out: %s", why);
 		else if (!err)

@@ -102,7 +102,13 @@ void xvt_machine_say_shown(const char *name)
 		xvt_note("machine '%s' is called %s in the trace; --vm takes both", name, shown);
 }
 
-static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char *name,
+static int keeper_takes(const struct xvt_keeper *k, const char *name, const char *path,
+			const uint8_t *uuid, uint32_t rings, char *why, size_t why_size)
+{
+	return k ? k->takes(k->arg, name, path, uuid, rings, why, why_size) : 0;
+}
+
+static int add_region(struct xvt_session *s, const struct xvt_keeper *keeper, const char *name,
 		      const char *path, uint32_t rings)
 {
 	char why[512];
@@ -110,7 +116,7 @@ static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char
 
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	err = xvt_armed_takes(armed, name, path, NULL, rings, why, sizeof(why));
+	err = keeper_takes(keeper, name, path, NULL, rings, why, sizeof(why));
 	if (!err)
 		err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
 	if (!err) {
@@ -167,8 +173,8 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 	if (name_taken(s, domain.name)) /* it was given by its UUID */
 		return XVT_EXIT_USAGE;
 	rings = rings ? rings : rings_of(&domain);
-	err = xvt_armed_takes(opt->armed, domain.name, domain.region, domain.uuid, rings, why,
-			      sizeof(why));
+	err = keeper_takes(opt->keeper, domain.name, domain.region, domain.uuid, rings, why,
+			   sizeof(why));
 	if (!err)
 		err = add_rings_of(s, &domain, true, rings, why, sizeof(why));
 	if (!err) {
@@ -186,11 +192,11 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 /* Machines of a pattern, or all of this host. */
 struct finding {
 	struct xvt_session *s;
-	struct xvt_armed *armed; /* NULL: none */
-	const char *pattern;	 /* of domains; NULL: all */
-	uint32_t rings;		 /* limit; 0: the usual */
-	size_t matched;		 /* machines that the session has */
-	size_t unused;		 /* regions without a writer, which are left out */
+	const struct xvt_keeper *keeper; /* NULL: none */
+	const char *pattern;		 /* of domains; NULL: all */
+	uint32_t rings;			 /* limit; 0: the usual */
+	size_t matched;			 /* machines that the session has */
+	size_t unused;			 /* regions without a writer, which are left out */
 	char unused_path[PATH_MAX];
 };
 
@@ -204,7 +210,7 @@ static bool is_name(const char *name)
 	return true;
 }
 
-int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
+int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper,
 			  const struct xvt_candidate *c, char *why, size_t why_size)
 {
 	struct xvt_region_look look;
@@ -227,11 +233,11 @@ int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
 			 c->name);
 		return -EEXIST;
 	}
-	takes = xvt_armed_takes(armed, c->name, c->path, c->domain ? c->domain->uuid : NULL,
-				c->rings    ? c->rings
-				: c->domain ? rings_of(c->domain)
-					    : XVT_RINGS_USUAL,
-				why, why_size);
+	takes = keeper_takes(keeper, c->name, c->path, c->domain ? c->domain->uuid : NULL,
+			     c->rings	 ? c->rings
+			     : c->domain ? rings_of(c->domain)
+					 : XVT_RINGS_USUAL,
+			     why, why_size);
 	if (takes)
 		return takes;
 	/* A guest that has not formatted its region yet delays no other machine. */
@@ -251,7 +257,7 @@ static void add_found(struct finding *f, const struct xvt_candidate *c)
 {
 	char why[512];
 
-	if (xvt_machine_add_found(f->s, f->armed, c, why, sizeof(why)) < 0)
+	if (xvt_machine_add_found(f->s, f->keeper, c, why, sizeof(why)) < 0)
 		xvt_warn(c->path, "left out: %s", why);
 	else
 		f->matched++;
@@ -307,10 +313,10 @@ static void on_domain(void *arg, const struct xvt_domain *domain)
 }
 
 /* -r with a pattern */
-static int add_files(struct xvt_session *s, struct xvt_armed *armed, const char *pattern,
+static int add_files(struct xvt_session *s, const struct xvt_keeper *keeper, const char *pattern,
 		     uint32_t rings)
 {
-	struct finding f = { .s = s, .armed = armed, .rings = rings };
+	struct finding f = { .s = s, .keeper = keeper, .rings = rings };
 	const int err = xvt_find_files(pattern, on_matching_file, &f);
 
 	if (err < 0)
@@ -328,7 +334,7 @@ static int add_files(struct xvt_session *s, struct xvt_armed *armed, const char 
 static int add_domains(struct xvt_session *s, const struct xvt_machine_options *opt,
 		       const char *pattern, uint32_t rings)
 {
-	struct finding f = { .s = s, .armed = opt->armed, .pattern = pattern, .rings = rings };
+	struct finding f = { .s = s, .keeper = opt->keeper, .pattern = pattern, .rings = rings };
 	char why[512];
 
 	if (xvt_libvirt_domains(opt->libvirt_uri, on_domain, &f, why, sizeof(why)))
@@ -344,7 +350,7 @@ static int add_domains(struct xvt_session *s, const struct xvt_machine_options *
 /* All machines of this host. A libvirt that was not asked for by --connect may be absent. */
 static int add_all(struct xvt_session *s, const struct xvt_machine_options *opt)
 {
-	struct finding f = { .s = s, .armed = opt->armed };
+	struct finding f = { .s = s, .keeper = opt->keeper };
 	const char *uri = opt->libvirt_uri;
 	char why[512] = "no running domain has a <shmem name='xvtrace-...'> device";
 	const int err = xvt_libvirt_domains(uri, on_domain, &f, why, sizeof(why));
@@ -385,7 +391,7 @@ static int trust(struct xvt_session *s, const struct xvt_machine_options *opt)
 	for (i = 0; i < names->n; i++) {
 		struct xvt_vm *vm = xvt_session_find(s, names->v[i]);
 
-		if (xvt_armed_has_name(opt->armed, names->v[i]))
+		if (opt->keeper && opt->keeper->has_name(opt->keeper->arg, names->v[i]))
 			continue;
 		if (!vm) {
 			xvt_error(names->v[i],
@@ -506,8 +512,8 @@ static int add_region_arg(struct xvt_session *s, const struct xvt_machine_option
 		return XVT_EXIT_USAGE;
 	if (opt->follow)
 		return XVT_EXIT_OK;
-	return r.pattern ? add_files(s, opt->armed, r.path, r.rings)
-			 : add_region(s, opt->armed, r.name, r.path, r.rings);
+	return r.pattern ? add_files(s, opt->keeper, r.path, r.rings)
+			 : add_region(s, opt->keeper, r.name, r.path, r.rings);
 }
 
 static int add_domain_arg(struct xvt_session *s, const struct xvt_machine_options *opt,

@@ -6,21 +6,31 @@
 #ifndef XVT_MACHINES_H
 #define XVT_MACHINES_H
 
-#include "cli/armed.h"
 #include "cli/opt.h"
 #include "vmm/libvirt.h"
 #include "session/session.h"
 #include "xvt_abi.h"
 
+/* What keeps machines that are found and not recorded: flight recorders (flight/armed.h). */
+struct xvt_keeper {
+	void *arg;
+	/* Returns 1: it keeps this machine; 0: it does not; or -errno with the reason in `why`:
+	 * neither can be done. uuid: of a domain; NULL: it is none. */
+	int (*takes)(void *arg, const char *name, const char *path, const uint8_t *uuid,
+		     uint32_t rings, char *why, size_t why_size);
+	bool (*has)(void *arg, const char *path);
+	bool (*has_name)(void *arg, const char *name);
+};
+
 struct xvt_machine_options {
 	struct xvt_opt_list regions;
 	struct xvt_opt_list domains;
-	struct xvt_opt_list trusted; /* machines whose guests' clock data are used */
-	const char *libvirt_uri;     /* NULL: libvirt's default */
-	bool all;		     /* each machine of this host that has a region */
-	bool follow;		     /* also those that come later, see follow.h */
-	struct xvt_opt_list flight;  /* patterns of names: kept armed, see armed.h */
-	struct xvt_armed *armed;     /* no option: those of `flight`; NULL: none */
+	struct xvt_opt_list trusted;	 /* machines whose guests' clock data are used */
+	const char *libvirt_uri;	 /* NULL: libvirt's default */
+	bool all;			 /* each machine of this host that has a region */
+	bool follow;			 /* also those that come later, see follow.h */
+	struct xvt_opt_list flight;	 /* patterns of names: kept armed, see armed.h */
+	const struct xvt_keeper *keeper; /* no option: of those of `flight`; NULL: none */
 };
 
 /* A machine that a pattern, `all` or `follow` found. */
@@ -38,7 +48,7 @@ void xvt_machine_say_shown(const char *name);
 
 /* Add a machine that was found. Returns 0; 1: the session has its region, or it is kept armed; or
  * -errno with the reason in `why`. */
-int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
+int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper,
 			  const struct xvt_candidate *c, char *why, size_t why_size);
 
 /* Use the clock data of a machine that was added later, if --trust-guest-clock names it. */

@@ -69,15 +69,15 @@ static int record(struct xvt_session *s, const struct xvt_machine_options *opt,
 	return err < 0 ? err : 0;
 }
 
-void xvt_rearm_pass(const struct xvt_machine_options *opt, struct xvt_session *s,
-		    void (*joined)(void *arg, struct xvt_vm *vm), void *arg)
+void xvt_rearm_pass(struct xvt_armed *a, const struct xvt_machine_options *opt,
+		    struct xvt_session *s, void (*joined)(void *arg, struct xvt_vm *vm), void *arg)
 {
 	const uint64_t now_ns = xvt_session_now_ns(s);
 	struct xvt_armed_machine m;
 	char why[512];
-	size_t n = xvt_armed_count(opt->armed);
+	size_t n = xvt_armed_count(a);
 
-	for (; n && xvt_armed_release(opt->armed, may_begin, s, &m); n--) {
+	for (; n && xvt_armed_release(a, may_begin, s, &m); n--) {
 		const int err = record(s, opt, &m, joined, arg, why, sizeof(why));
 
 		if (err && (!m.told_ns || now_ns - m.told_ns >= TOLD_NS)) {
@@ -86,7 +86,7 @@ void xvt_rearm_pass(const struct xvt_machine_options *opt, struct xvt_session *s
 			m.told_ns = now_ns;
 		}
 		if (err == -EBUSY)
-			xvt_armed_take_back(opt->armed, &m);
+			xvt_armed_take_back(a, &m);
 		else
 			free(m.path);
 	}
@@ -115,12 +115,11 @@ static void stop_matching(struct xvt_armed *a, struct xvt_session *s)
 	}
 }
 
-int xvt_rearm(const struct xvt_machine_options *opt, const struct xvt_opt_list *patterns,
-	      struct xvt_session *s)
+int xvt_rearm(struct xvt_armed *a, const struct xvt_opt_list *patterns, struct xvt_session *s)
 {
-	int err = xvt_armed_use(opt->armed, patterns);
+	int err = xvt_armed_use(a, patterns);
 
 	if (!err)
-		stop_matching(opt->armed, s);
+		stop_matching(a, s);
 	return err;
 }

@@ -4,6 +4,7 @@
 #include "cli/recorder.h"
 #include "base/compress.h"
 #include "base/log.h"
+#include "cli/armed.h"
 #include "cli/bell_server.h"
 #include "cli/business.h"
 #include "cli/compress_idle.h"
@@ -805,7 +806,7 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 	set_rotation(r);
 	xvt_session_rotate_at(r->rec.session, r->opt.rotate_bytes, r->opt.rotate_ns);
 	xvt_file_set_keep(r->rec.sink, &r->rec.keep);
-	if (r->armed && xvt_rearm(&r->opt.machines, &fresh->machines.flight, r->rec.session))
+	if (r->armed && xvt_rearm(r->armed, &fresh->machines.flight, r->rec.session))
 		xvt_warn("--flight-recorder", "out of memory; it is as before");
 }
 
@@ -855,6 +856,7 @@ static int listen_to_clients(struct recorder *r)
 				       .snapshots = r->snapshots,
 				       .compress_idle = r->compress_idle,
 				       .machines = &r->opt.machines,
+				       .armed = r->armed,
 				       .joined = on_joined,
 				       .reload = r->how->reload ? reload : NULL,
 				       .arg = r };
@@ -957,7 +959,8 @@ static int run(struct recorder *r)
 			listen_again(r);
 			listen_to_armed(r);
 			if (may_claim_armed(r))
-				xvt_rearm_pass(&r->opt.machines, r->rec.session, on_joined, r);
+				xvt_rearm_pass(r->armed, &r->opt.machines, r->rec.session,
+					       on_joined, r);
 			seek_doorbells(r);
 			progress(r, now - start, &events);
 		}
@@ -984,15 +987,35 @@ static int make_page_folder(const char *path)
 	return XVT_EXIT_FAIL;
 }
 
+/* What the recorder and its flight recorders have to open. */
+static struct xvt_business business_of(const struct recorder *r)
+{
+	const struct xvt_recorder_options *opt = &r->opt;
+
+	return (struct xvt_business){ .output = opt->output,
+				      .clock_page = opt->clock_page,
+				      .machines = &opt->machines,
+				      .qmp = &opt->qmp,
+				      .doorbells = &opt->doorbells };
+}
+
+static struct xvt_flight_options flight_options(const struct recorder *r)
+{
+	return (struct xvt_flight_options){ .business = business_of(r),
+					    .stall_timeout_ns = r->opt.stall_timeout_ns,
+					    .memory_bytes = r->opt.memory_bytes };
+}
+
 static int begin_snapshots(struct recorder *r)
 {
+	const struct xvt_flight_options of_flight = flight_options(r);
 	int err;
 
 	if (!xvt_file_set_at(r->rec.sink))
 		return XVT_EXIT_OK;
 	err = xvt_snapshots_new(&r->snapshots, &r->rec, r->opt.output, &r->opt.snapshots);
 	if (!err)
-		err = xvt_snapshots_read(r->snapshots, r->flight, r->armed, &r->opt);
+		err = xvt_snapshots_read(r->snapshots, r->flight, r->armed, &of_flight);
 	if (err == -ENOMEM)
 		xvt_error("--snapshot-when", "out of memory");
 	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
@@ -1002,6 +1025,7 @@ static int begin_snapshots(struct recorder *r)
 static int begin_armed(struct recorder *r)
 {
 	const struct xvt_machine_options *machines = &r->opt.machines;
+	const struct xvt_flight_options of_flight = flight_options(r);
 	int err;
 
 	if (!xvt_set_is_folder(r->opt.output))
@@ -1010,8 +1034,8 @@ static int begin_armed(struct recorder *r)
 		xvt_error("--flight-recorder", "out of memory");
 		return XVT_EXIT_FAIL;
 	}
-	r->opt.machines.armed = r->armed;
-	err = xvt_flight_new(&r->flight, &r->opt);
+	r->opt.machines.keeper = xvt_armed_keeper(r->armed);
+	err = xvt_flight_new(&r->flight, &of_flight);
 	if (err)
 		xvt_error("--flight-recorder", "cannot start the process that reads: %s",
 			  strerror(-err));
@@ -1036,11 +1060,12 @@ static int begin_compress_idle(struct recorder *r)
 static void confine(struct recorder *r)
 {
 	const char *control = r->rec.control ? xvt_server_listener(r->rec.control)->path : NULL;
+	const struct xvt_business business = business_of(r);
 	int err = 0;
 
 	if (r->opener)
-		err = xvt_business_tell(r->opener, &r->opt, r->rec.session, r->how->config, control,
-					&r->rules);
+		err = xvt_business_tell(r->opener, &business, r->rec.session, r->how->config,
+					control, &r->rules);
 	if (err) {
 		xvt_rules_free(&r->rules);
 		xvt_warn("sandbox", "the recorder opens files itself: %s", strerror(-err));
@@ -1055,6 +1080,7 @@ static void confine(struct recorder *r)
 static int record(struct recorder *r)
 {
 	const struct xvt_recorder_options *opt = &r->opt;
+	const struct xvt_business business = business_of(r);
 	struct xvt_recording *rec = &r->rec;
 	char request[XVT_REQUEST_LEN];
 	struct xvt_session_options so = {
@@ -1074,7 +1100,7 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK)
 		status = make_page_folder(opt->clock_page);
 	if (status == XVT_EXIT_OK)
-		r->opener = xvt_business_begin(r->how->command, opt);
+		r->opener = xvt_business_begin(r->how->command, &business);
 	if (status == XVT_EXIT_OK)
 		status = begin_armed(r);
 	if (status == XVT_EXIT_OK)

@@ -32,6 +32,8 @@ enum xvt_request {
  * too. */
 enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
 
+struct xvt_armed;
+
 /* The argument of xvt_serve_ops. */
 struct xvt_serve {
 	struct xvt_recording *rec;
@@ -39,6 +41,7 @@ struct xvt_serve {
 	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
 	const struct xvt_machine_options *machines;
+	struct xvt_armed *armed;	 /* flight recorders; NULL: the output is one file */
 	const struct xvt_follow *follow; /* NULL: without --follow */
 	/* Called for each machine that a request has added. */
 	void (*joined)(void *arg, struct xvt_vm *vm);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/machine_name.h"
 #include "base/vec.h"
+#include "cli/armed.h"
 #include "vmm/processes.h"
 
 /* A machine of a request. Its object may be freed while the request is carried out. */
@@ -108,7 +109,7 @@ static int no_machine(const struct xvt_serve *s, const char *pattern, char *why,
 			       "%s: the host's own events are recorded as long as the recorder "
 			       "runs",
 			       pattern);
-	if (xvt_armed_has_name(s->machines->armed, pattern))
+	if (xvt_armed_has_name(s->armed, pattern))
 		return is_armed(pattern, why, why_size);
 	return because(-ENOENT, why, why_size,
 		       "%s: no machine of this recorder has that name (xvtrace status shows them)",
@@ -260,14 +261,13 @@ static void on_file(void *arg, const struct xvt_candidate *c)
 	int err;
 
 	if (f->err || !xvt_machine_matches(f->pattern, c->name) ||
-	    xvt_session_has_region(session, c->path) ||
-	    xvt_armed_has(f->s->machines->armed, c->path))
+	    xvt_session_has_region(session, c->path) || xvt_armed_has(f->s->armed, c->path))
 		return;
 	f->found = true;
 	if (!c->asked && !xvt_file_has_writer(c->path))
 		err = because(-ENODEV, why, sizeof(why), "no process has it open for writing");
 	else
-		err = xvt_machine_add_found(session, f->s->machines->armed, c, why, sizeof(why));
+		err = xvt_machine_add_found(session, f->s->machines->keeper, c, why, sizeof(why));
 	if (err > 0)
 		return;
 	if (err < 0) {
@@ -321,7 +321,7 @@ static int start_all(struct xvt_serve *s, const char *pattern, uid_t uid, struct
 
 	while (!err && (vm = xvt_session_next_match(s->rec->session, &at, pattern))) {
 		any = true;
-		if (xvt_armed_has(s->machines->armed, xvt_session_vm_path(vm)))
+		if (xvt_armed_has(s->armed, xvt_session_vm_path(vm)))
 			err = is_armed(xvt_session_vm_first_name(vm), why, why_size);
 		else if (xvt_session_vm_is_stopped(vm))
 			err = start_again(vm, uid, list, why, why_size);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/armed.h"
 #include "cli/follow.h"
 
 static void add_compressed(const struct xvt_compress_idle *c, struct xvt_json *doc)
@@ -39,8 +40,8 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 		xvt_json_add_u64(doc, "conditions_held", xvt_snapshots_held(s->snapshots));
 		xvt_json_add_u64(doc, "snapshots", xvt_snapshots_count(s->snapshots));
 	}
-	if (xvt_armed_count(s->machines->armed))
-		xvt_armed_status(s->machines->armed, doc);
+	if (xvt_armed_count(s->armed))
+		xvt_armed_status(s->armed, doc);
 	xvt_session_status(s->rec->session, doc);
 	return doc;
 }

@@ -280,7 +280,7 @@ static void warn(struct xvt_snapshots *sn, const char *text)
 /* ------------------------------------------------------------------ its flight recorders */
 
 int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
-		       struct xvt_armed *machines, const struct xvt_recorder_options *opt)
+		       struct xvt_armed *machines, const struct xvt_flight_options *opt)
 {
 	struct armed_events *e = &sn->armed_events;
 	struct xvt_lookout_source source;
@@ -357,7 +357,8 @@ static void begin_flight(struct xvt_snapshots *sn)
 		flight_failed(sn, "--keep-size or --keep-free leaves no room for it");
 		return;
 	}
-	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns, most, &left_out);
+	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns, sn->opt->before_ns, most,
+			      &left_out);
 	if (left_out) {
 		snprintf(text, sizeof(text),
 			 "%zu of %zu flight recorders are left out, since they are not armed; "

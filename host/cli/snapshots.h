@@ -14,7 +14,7 @@
 
 struct xvt_armed;
 struct xvt_flight;
-struct xvt_recorder_options;
+struct xvt_flight_options;
 struct xvt_snapshots;
 
 struct xvt_snapshots_options {
@@ -43,7 +43,7 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
  * begins from now on has what they hold, and conditions on events hold for theirs. Before the
  * recorder gives up its rights. Returns 0, or -errno after an error message. */
 int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
-		       struct xvt_armed *machines, const struct xvt_recorder_options *opt);
+		       struct xvt_armed *machines, const struct xvt_flight_options *opt);
 /* One that has begun keeps what the set has up to its end. To be called after that. NULL: no
  * effect. */
 void xvt_snapshots_free(struct xvt_snapshots *sn);
