@@ -21,19 +21,19 @@
 
 #define ANSWER_MS 10000
 
-void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH])
+void xvt_bell_server_socket(const char *region, char path[XVT_BELL_SERVER_PATH])
 {
-	snprintf(path, XVT_PLUG_PATH, "%.*s" XVT_BELL_SERVER_SUFFIX,
-		 (int)(XVT_PLUG_PATH - sizeof(XVT_BELL_SERVER_SUFFIX)), region);
+	snprintf(path, XVT_BELL_SERVER_PATH, "%.*s" XVT_BELL_SERVER_SUFFIX,
+		 (int)(XVT_BELL_SERVER_PATH - sizeof(XVT_BELL_SERVER_SUFFIX)), region);
 }
 
 bool xvt_bell_server_find(const char *named, const char *region, bool domain,
-			  char path[XVT_PLUG_PATH])
+			  char path[XVT_BELL_SERVER_PATH])
 {
 	struct stat file, sock;
 
 	if (named[0]) {
-		snprintf(path, XVT_PLUG_PATH, "%s", named);
+		snprintf(path, XVT_BELL_SERVER_PATH, "%s", named);
 		return true;
 	}
 	xvt_bell_server_socket(region, path);
@@ -88,7 +88,7 @@ static void become_server(const char *region, const char *path, int out)
 static int await_server(int in, const char *path, char *why, size_t why_size)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
-	char text[2048] = "", serves[XVT_PLUG_PATH + 16];
+	char text[2048] = "", serves[XVT_BELL_SERVER_PATH + 16];
 	size_t used = 0;
 	char *line;
 	ssize_t n;
@@ -146,7 +146,7 @@ static int start_server(const char *region, const char *path, char *why, size_t 
 
 int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, char *why, size_t why_size)
 {
-	char path[XVT_PLUG_PATH], unheard[256];
+	char path[XVT_BELL_SERVER_PATH], unheard[256];
 	int err = make_region(region, size, user, why, why_size);
 
 	if (err)
@@ -168,7 +168,7 @@ int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, char *w
 
 bool xvt_bell_server_runs(const char *region)
 {
-	char path[XVT_PLUG_PATH], why[256];
+	char path[XVT_BELL_SERVER_PATH], why[256];
 	int fd;
 
 	xvt_bell_server_socket(region, path);
@@ -181,7 +181,7 @@ bool xvt_bell_server_runs(const char *region)
 /* Returns whether the command line of a process ends as that of the server of a region does. */
 static bool is_server(pid_t pid, const char *region, const char *path)
 {
-	char file[64], has[2 * XVT_PLUG_PATH + 64], want[2 * XVT_PLUG_PATH + 64];
+	char file[64], has[2 * XVT_BELL_SERVER_PATH + 64], want[2 * XVT_BELL_SERVER_PATH + 64];
 	ssize_t n, want_len;
 	int fd;
 
@@ -227,7 +227,7 @@ static int end_peer(int sock, const char *region, const char *path, char *why, s
 
 int xvt_bell_server_stop(const char *region, char *why, size_t why_size)
 {
-	char path[XVT_PLUG_PATH];
+	char path[XVT_BELL_SERVER_PATH];
 	struct stat st;
 	int fd, err = 0;
 

@@ -11,12 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/plug.h"
-
+#define XVT_BELL_SERVER_PATH   4096
 #define XVT_BELL_SERVER_SUFFIX ".doorbell"
 
 /* Write the path of the socket of a region's server: with that suffix. */
-void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH]);
+void xvt_bell_server_socket(const char *region, char path[XVT_BELL_SERVER_PATH]);
 
 /*
  * Find the ivshmem server of a machine: the socket `named` by its VMM; or, where that is "", the
@@ -25,7 +24,7 @@ void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH]);
  * make files in its folder, and a server can hold its clients up. Returns false if there is none.
  */
 bool xvt_bell_server_find(const char *named, const char *region, bool domain,
-			  char path[XVT_PLUG_PATH]);
+			  char path[XVT_BELL_SERVER_PATH]);
 
 /*
  * Make the file of a region of `size` bytes, and start its server. `user` is the owner of the file

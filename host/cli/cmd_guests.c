@@ -46,7 +46,7 @@ struct guest {
 	struct xvt_domain domain; /* of a machine that is none: name and region only */
 	bool is_domain;
 	struct xvt_region_look look; /* of a machine with a region */
-	char server[XVT_PLUG_PATH];  /* socket of its doorbell's server; "": it is polled */
+	char server[XVT_BELL_SERVER_PATH];  /* socket of its doorbell's server; "": it is polled */
 	uint64_t armed_by;	     /* pid of the recorder that keeps it armed; 0: none */
 	/* with --events, of a formatted region: */
 	struct xvt_guest_events events;

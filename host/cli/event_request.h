@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* event_request.h - asks guests to switch events on: makes the request, and sends it to one. */
+/* event_request.h - asks a guest to switch events on. */
 #ifndef XVT_EVENT_REQUEST_H
 #define XVT_EVENT_REQUEST_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-#include "cli/opt.h"
-
-/*
- * Make the request that guests read: a line "+SYS:EVENT" for each word of the list; SYS alone is
- * "+SYS:*". option: how the list was given. Returns 0, or -EINVAL after an error message.
- */
-int xvt_event_request(const struct xvt_opt_list *events, const char *option, char *text,
-		      size_t size);
 
 /*
  * Send a request to the guest of a region that no recorder has, and wait timeout_ns at most: for

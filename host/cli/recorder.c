@@ -9,7 +9,7 @@
 #include "cli/business.h"
 #include "cli/compress_idle.h"
 #include "cli/confine.h"
-#include "cli/event_request.h"
+#include "cli/event_lines.h"
 #include "cli/flight.h"
 #include "cli/follow.h"
 #include "cli/http.h"
@@ -322,7 +322,7 @@ static bool is_domain(const struct xvt_vm *vm)
 static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
 {
 	const char *name = xvt_session_vm_name(vm);
-	char path[XVT_PLUG_PATH], why[512];
+	char path[XVT_BELL_SERVER_PATH], why[512];
 
 	if (!xvt_session_wake_seek(vm) ||
 	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm),
@@ -734,7 +734,7 @@ static int check_all(const struct xvt_recorder *how, const struct xvt_recorder_o
 		return status;
 	err = xvt_snapshots_check(&opt->snapshots);
 	if (!err)
-		err = xvt_event_request(&opt->events, "-e", request, XVT_REQUEST_LEN);
+		err = xvt_event_lines(&opt->events, "-e", request, XVT_REQUEST_LEN);
 	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;
 }
 
