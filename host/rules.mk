@@ -10,7 +10,7 @@ HOST_LOADED_PKGS = libvirt libxml-2.0
 soname = $(shell readelf -d "$$($(CC) $(shell pkg-config --libs-only-L $(1) 2>/dev/null) -print-file-name=$(2))" 2>/dev/null | \
 	   sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 HOST_SONAMES := -DXVT_LIBVIRT_SONAME=$(call soname,libvirt,libvirt.so) -DXVT_LIBXML_SONAME=$(call soname,libxml-2.0,libxml2.so)
-# host/base/sandbox.c loads this one, where it is installed.
+# host/rights/sandbox.c loads this one, where it is installed.
 SECCOMP_PKG := $(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp)
 HOST_LOADED_PKGS += $(SECCOMP_PKG)
 ifneq ($(SECCOMP_PKG),)
@@ -42,8 +42,8 @@ $(BUILD)/host/%.o: host/%.c $(FOUND) $(if $(HOST_MISSING),host-libraries)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<
 
-$(BUILD)/host/cli/version.o: HOST_DEFS += -DXVT_VERSION=$(XVT_VERSION)
-$(BUILD)/host/cli/version.o: $(BUILD)/version
+$(BUILD)/host/options/version.o: HOST_DEFS += -DXVT_VERSION=$(XVT_VERSION)
+$(BUILD)/host/options/version.o: $(BUILD)/version
 
 # Written again with each commit.
 ifneq ($(XVT_VERSION),$(file <$(BUILD)/version))

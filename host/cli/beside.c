@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "cli/opt.h"
+#include "options/opt.h"
 #include "trace/file_snapshot.h"
 #include "trace/set.h"
 #include "trace/set_name.h"

@@ -3,7 +3,7 @@
 #ifndef XVT_CMD_H
 #define XVT_CMD_H
 
-#include "cli/opt.h"
+#include "options/opt.h"
 
 extern const struct xvt_command xvt_cmd_record;
 extern const struct xvt_command xvt_cmd_daemon;

@@ -6,11 +6,11 @@
 #include "analyze/analyze.h"
 #include "base/log.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
 #include "cli/pager.h"
 #include "cli/select.h"
-#include "cli/standard.h"
-#include "cli/trace_path.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
 
 #define STALL_NS 1000000u /* --min of stalls */
 #define TOP	 10u

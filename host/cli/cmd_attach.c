@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/bell_server.h"
 #include "cli/cmd.h"
-#include "cli/event_lines.h"
 #include "cli/event_request.h"
-#include "cli/find.h"
 #include "cli/plug.h"
+#include "record/bell_server.h"
+#include "record/event_lines.h"
+#include "record/find.h"
 #include "vmm/libvirt.h"
 #include "vmm/processes.h"
 #include "vmm/qmp_plug.h"

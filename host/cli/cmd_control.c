@@ -10,9 +10,9 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "cli/answers.h"
 #include "cli/cmd.h"
-#include "cli/serve.h"
+#include "control/answers.h"
+#include "control/serve.h"
 
 #define TIMEOUT_MS 150000 /* a next file waits for the slowest ring, a snapshot for its end too */
 

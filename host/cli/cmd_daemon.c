@@ -6,7 +6,7 @@
  */
 #include "base/log.h"
 #include "cli/cmd.h"
-#include "cli/recorder.h"
+#include "recorder/recorder.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,10 +9,10 @@
 
 #include "base/log.h"
 #include "base/region.h"
-#include "cli/bell_server.h"
 #include "cli/cmd.h"
-#include "cli/find.h"
 #include "cli/plug.h"
+#include "record/bell_server.h"
+#include "record/find.h"
 #include "vmm/libvirt.h"
 #include "vmm/processes.h"
 #include "vmm/qmp_plug.h"

@@ -11,11 +11,11 @@
 #include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
 #include "cli/select.h"
-#include "cli/standard.h"
-#include "cli/trace_path.h"
 #include "cli/watch.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
 
 #define CPUS_LISTED 16u
 /* Lines about events that were recorded twice. */

@@ -13,13 +13,13 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/rules.h"
 #include "base/vec.h"
-#include "cli/answers.h"
-#include "cli/bell_server.h"
 #include "cli/cmd.h"
-#include "cli/find.h"
 #include "cli/guest_events.h"
+#include "control/answers.h"
+#include "record/bell_server.h"
+#include "record/find.h"
+#include "rights/rules.h"
 #include "vmm/libvirt.h"
 
 #define NAME_WIDTH     20
@@ -45,9 +45,9 @@ static const struct xvt_opt options[] = {
 struct guest {
 	struct xvt_domain domain; /* of a machine that is none: name and region only */
 	bool is_domain;
-	struct xvt_region_look look; /* of a machine with a region */
-	char server[XVT_BELL_SERVER_PATH];  /* socket of its doorbell's server; "": it is polled */
-	uint64_t armed_by;	     /* pid of the recorder that keeps it armed; 0: none */
+	struct xvt_region_look look;	   /* of a machine with a region */
+	char server[XVT_BELL_SERVER_PATH]; /* socket of its doorbell's server; "": it is polled */
+	uint64_t armed_by;		   /* pid of the recorder that keeps it armed; 0: none */
 	/* with --events, of a formatted region: */
 	struct xvt_guest_events events;
 	int events_err; /* of reading them */

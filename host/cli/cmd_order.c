@@ -9,9 +9,9 @@
 
 #include "base/log.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
-#include "cli/standard.h"
 #include "cli/whole_file.h"
+#include "record/standard.h"
+#include "rights/confine.h"
 #include "view/reorder.h"
 
 struct order_opts {

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "cli/cmd.h"
-#include "cli/recorder.h"
+#include "recorder/recorder.h"
 
 static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 {

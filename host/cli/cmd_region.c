@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_region.c - `xvtrace region create|show|serve`: make, show or serve a region. */
 #define _GNU_SOURCE
-#include "base/log.h"
-#include "cli/cmd.h"
-#include "cli/find.h"
-#include "cli/machines.h"
-#include "trace/names.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/region.h"
+#include "cli/cmd.h"
+#include "record/find.h"
+#include "record/machines.h"
+#include "trace/names.h"
 #include "xvt_region.h"
 
 #include <errno.h>

@@ -7,12 +7,12 @@
 #include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
 #include "cli/pager.h"
 #include "cli/report_follow.h"
 #include "cli/select.h"
-#include "cli/standard.h"
-#include "cli/trace_path.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
 
 struct report_opts {
 	struct xvt_select select;

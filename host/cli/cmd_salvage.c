@@ -5,10 +5,10 @@
  */
 #include "base/log.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
-#include "cli/machines.h"
-#include "cli/recording.h"
-#include "cli/standard.h"
+#include "record/machines.h"
+#include "record/recording.h"
+#include "record/standard.h"
+#include "rights/confine.h"
 
 #include <inttypes.h>
 #include <stdio.h>

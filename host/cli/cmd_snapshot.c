@@ -4,13 +4,13 @@
  * host time, as one merged trace. The guests continue to record.
  */
 #define _GNU_SOURCE
-#include "base/limits.h"
 #include "base/log.h"
-#include "cli/armed.h"
 #include "cli/cmd.h"
-#include "cli/recording.h"
-#include "cli/standard.h"
-#include "cli/snapshot_when.h"
+#include "flight/armed.h"
+#include "flight/snapshot_when.h"
+#include "record/recording.h"
+#include "record/standard.h"
+#include "rights/limits.h"
 #include "xvt_abi.h"
 
 #include <inttypes.h>

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
-#include "cli/digits.h"
 #include "cli/select.h"
-#include "cli/standard.h"
-#include "cli/trace_path.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
 
 struct stat {
 	struct xvtrace *trace;

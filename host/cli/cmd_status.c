@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "cli/answers.h"
-#include "cli/cmd.h"
-#include "cli/metrics.h"
-#include "cli/pager.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "cli/cmd.h"
+#include "cli/pager.h"
+#include "control/answers.h"
+#include "control/metrics.h"
 
 #define NAME_WIDTH  16
 #define PHASE_WIDTH 6

@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
-#include "cli/confine.h"
 #include "cli/empty.h"
 #include "cli/pager.h"
 #include "cli/select.h"
 #include "cli/summary.h"
-#include "cli/standard.h"
-#include "cli/trace_path.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
 
 #define WIDTH_USUAL 80u
 #define WIDTH_LEAST 60u

@@ -3,7 +3,7 @@
 #ifndef XVT_COMPLETE_H
 #define XVT_COMPLETE_H
 
-#include "cli/opt.h"
+#include "options/opt.h"
 
 /*
  * `xvtrace --complete`: a line for each command, "NAME<TAB>BRIEF". packaging/completion.bash reads

@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/out.h"
-#include "cli/opt.h"
 #include "lib/xvtrace.h"
+#include "options/opt.h"
 #include "trace/names.h"
 #include "trace/note.h"
 #include "trace/read.h"

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/complete.h"
-#include "cli/version.h"
+#include "options/version.h"
 
 #include <limits.h>
 #include <stdio.h>

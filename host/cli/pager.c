@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/opt.h"
+#include "options/opt.h"
 
 static struct {
 	pid_t pid;     /* 0: none */

@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "base/region.h"
-#include "cli/find.h"
-#include "cli/opt.h"
+#include "options/opt.h"
+#include "record/find.h"
 
 #define LOOK_MS 50 /* between two looks; nothing tells when a guest has formatted its region */
 

@@ -2,10 +2,10 @@
 /* select.c - see select.h. */
 #include "cli/select.h"
 
+#include "base/digits.h"
 #include "base/log.h"
 #include "base/machine_name.h"
 #include "cli/beside.h"
-#include "cli/digits.h"
 #include "cli/empty.h"
 #include "cli/when.h"
 

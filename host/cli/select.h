@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
-#include "cli/opt.h"
 #include "export/export.h"
+#include "options/opt.h"
 
 /* Lists and texts as given on the command line. */
 struct xvt_select {

@@ -6,7 +6,7 @@
 #ifndef XVT_TOP_H
 #define XVT_TOP_H
 
-#include "cli/answers.h"
+#include "control/answers.h"
 
 #define XVT_TOP_SAMPLES 64u /* the counters change once a second: a minute of them */
 

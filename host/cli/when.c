@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "cli/opt.h"
+#include "options/opt.h"
 
 #define S_NS   1000000000ull
 #define DAY_NS (86400 * S_NS)

@@ -15,11 +15,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "clock/kvm.h"
 #include "clock/sound.h"
-#include "base/loop.h"
-#include "base/sandbox.h"
 #include "doctor/microvm.h"
+#include "rights/sandbox.h"
 #include "vmm/libvirt.h"
 #include "vmm/tracing.h"
 

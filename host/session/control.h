@@ -5,9 +5,9 @@
  *
  *   {"version":1,"do":"status"}
  *
- * The recorder (cli/serve.c) defines the requests; these files handle sockets only. The socket's
- * mode, 0600 at first, says which users may connect. Only root and the recorder's user may change
- * something.
+ * The recorder (control/serve.c) defines the requests; these files handle sockets only. The
+ * socket's mode, 0600 at first, says which users may connect. Only root and the recorder's user may
+ * change something.
  */
 #ifndef XVT_CONTROL_H
 #define XVT_CONTROL_H

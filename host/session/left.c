@@ -31,7 +31,7 @@ static bool is_measured(const struct xvt_vm *vm)
 /*
  * Returns true if nothing refers to the machine any more. The first machine of a path has the
  * listener and the account of space of those that came after it, so it goes with the last one; then
- * a file of that path that comes later is a machine that joins (cli/follow.c).
+ * a file of that path that comes later is a machine that joins (record/follow.c).
  */
 static bool may_be_freed(const struct xvt_session *s, const struct xvt_vm *vm)
 {

@@ -10,10 +10,10 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/cpu.h"
 #include "merge/merge.h"
 #include "session/session.h"
 #include "trace/write.h"
-#include "base/cpu.h"
 #include "vmm/doorbell.h"
 
 /* A source of exact clocks, as far as one machine uses it. */
@@ -242,7 +242,7 @@ struct xvt_vm_panic {
 
 /* What it lacks to give events, see waits.c. */
 struct xvt_vm_lack {
-	bool expected;		/* cli/machines.c: it was named */
+	bool expected;		/* record/machines.c: it was named */
 	bool joined;		/* the user was told */
 	bool failed;		/* machine.c: an error said why it is gone */
 	enum xvt_vm_waits last; /* by the newest look */

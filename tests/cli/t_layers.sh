@@ -57,7 +57,7 @@ fresh
 echo '#include <stdio.h>
 void say(void); void say(void) { fputs("no", stderr); }' | ${CC:-gcc} -x c -c -o "$tree/build/host/trace/names.o" -
 check "a message that cli/ does not print is seen" caught \
-	"build/host/trace/names.o uses stderr: only cli/ prints messages and ends the process"
+	"build/host/trace/names.o uses stderr: messages go through base/log.h; only cli/ prints, and ends the process"
 
 fresh
 echo 'void xvt_session_drain(void *s); void xvt_session_note(void); void xvt_session_note(void) { xvt_session_drain(0); }' |

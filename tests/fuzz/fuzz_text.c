@@ -7,12 +7,12 @@
 
 #include <stdlib.h>
 
-#include "view/exchange.h"
 #include "base/out.h"
-#include "cli/recorder.h"
-#include "cli/serve.h"
 #include "cli/when.h"
+#include "control/serve.h"
 #include "lib/parts.h"
+#include "recorder/recorder.h"
+#include "view/exchange.h"
 
 /* Its XML parser is private, so it is not in a header. */
 #include "../../host/vmm/libvirt.c"

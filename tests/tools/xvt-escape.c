@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sandbox.h"
+#include "rights/sandbox.h"
 #include "trace/crc32c.h"
 
 uint32_t __real_xvt_crc32c(uint32_t crc, const void *bytes, size_t len);

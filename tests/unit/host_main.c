@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
-#include "base/sandbox.h"
+#include "rights/sandbox.h"
 
 #include <dirent.h>
 #include <ftw.h>

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * serve.h - the requests of clients to a recorder, over its control socket: version 1 of the
+ * protocol that xvtrace-control(1) documents.
+ */
+#ifndef XVT_SERVE_H
+#define XVT_SERVE_H
+
+#include "flight/snapshots.h"
+#include "record/compress_idle.h"
+#include "record/machines.h"
+#include "record/recording.h"
+#include "session/control.h"
+
+#define XVT_CONTROL_VERSION 1u
+#define XVT_CONTROL_FORMAT  "xvtrace-control/1"
+
+enum xvt_request {
+	XVT_REQUEST_NONE, /* not valid */
+	XVT_REQUEST_STATUS,
+	XVT_REQUEST_METRICS,
+	XVT_REQUEST_ROTATE,
+	XVT_REQUEST_RELOAD,
+	XVT_REQUEST_SNAPSHOT,
+	XVT_REQUEST_STOP,
+	XVT_REQUEST_START,
+	XVT_REQUEST_EVENTS,
+};
+
+/* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. One of
+ * XVT_REQUEST_STOP, _START and _EVENTS has names of machines, or patterns; the last one events,
+ * too. */
+enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
+
+struct xvt_armed;
+
+/* The argument of xvt_serve_ops. */
+struct xvt_serve {
+	struct xvt_recording *rec;
+	const char *output;
+	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
+	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
+	const struct xvt_machine_options *machines;
+	struct xvt_armed *armed;	 /* flight recorders; NULL: the output is one file */
+	const struct xvt_follow *follow; /* NULL: without --follow */
+	/* Called for each machine that a request has added. */
+	void (*joined)(void *arg, struct xvt_vm *vm);
+	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
+	/* Reads the configuration again. Returns false after an error message. NULL: there is no
+	 * configuration. */
+	bool (*reload)(void *arg);
+	void *arg;
+};
+
+extern const struct xvt_server_ops xvt_serve_ops;
+
+#endif /* XVT_SERVE_H */

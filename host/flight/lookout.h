@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * lookout.h - a recorder's process that looks for events (flight/trigger.h): in the files that the
+ * recorder writes, or in files that it makes for a look. It begins before the recorder gives up its
+ * rights, and has one process for each look, in a sandbox; so no pass waits for a look, and what
+ * guests wrote is decoded elsewhere.
+ */
+#ifndef XVT_LOOKOUT_H
+#define XVT_LOOKOUT_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "flight/trigger.h"
+
+struct xvt_lookout;
+
+/* An answer: what the look found, or why it failed. */
+struct xvt_lookout_answer {
+	int err; /* 0, or -errno */
+	char why[256];
+	uint64_t cpu_ns; /* that it took */
+	struct xvt_trigger_look look;
+};
+
+/* How the process gets the file of a look. Both functions are called in the process. */
+struct xvt_lookout_source {
+	uint64_t capabilities; /* that it keeps */
+	/* Makes the file and stores its path. sock: of the process, no business of a child. Returns
+	 * 0, or -errno with the reason in `why`. NULL: the file that was asked for is there. */
+	int (*begin)(void *arg, int sock, char path[PATH_MAX], char *why, size_t why_size);
+	void (*end)(void *arg); /* after a look */
+	void *arg;
+};
+
+/* NULL as source: the files are there, and may belong to another user. Returns 0 or -errno. */
+int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
+		    const struct xvt_lookout_source *source);
+/* For xvt_recording_needs(). */
+pid_t *xvt_lookout_pid(struct xvt_lookout *l);
+/* Ends the process. NULL: no effect. */
+void xvt_lookout_free(struct xvt_lookout *l);
+
+/* Have it look at a file. Returns 0; -EBUSY: it has not answered yet; -EPIPE: it has died. */
+int xvt_lookout_ask(struct xvt_lookout *l, const char *path, uint64_t from_ns);
+/* Returns 0 with the answer; -EAGAIN: there is none yet, or nothing was asked; -EPIPE. */
+int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer);
+
+/* Returns whether it is at work. NULL: false. */
+bool xvt_lookout_is_busy(const struct xvt_lookout *l);
+
+#endif /* XVT_LOOKOUT_H */

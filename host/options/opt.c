@@ -1,0 +1,816 @@
+// SPDX-License-Identifier: GPL-2.0
+/* opt.c - see opt.h. One parser for all commands; knows no command. */
+#include "options/opt.h"
+
+#include "base/letters.h"
+#include "base/log.h"
+#include "base/out.h"
+#include "base/vec.h"
+#include "options/version.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_list(const struct xvt_opt *o)
+{
+	return o->type == XVT_OPT_LIST || o->type == XVT_OPT_WORDS;
+}
+
+static const struct xvt_opt *find_long(const struct xvt_opt *opts, const char *name, size_t len)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++)
+		if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+static const struct xvt_opt *find_letter(const struct xvt_opt *opts, char letter)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+/* The option at the begin of a text, as "--NAME" or "-X"; *len: its length. NULL: there is none. */
+static const struct xvt_opt *option_at(const struct xvt_opt *opts, const char *text, size_t *len)
+{
+	static const char in_names[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+
+	if (strncmp(text, "--", 2) == 0) {
+		*len = 2 + strspn(text + 2, in_names);
+		return find_long(opts, text + 2, *len - 2);
+	}
+	*len = 2;
+	return text[0] == '-' && text[1] && !strspn(text + 2, in_names) ? find_letter(opts, text[1])
+									: NULL;
+}
+
+/* Write a text with its options as keys. */
+static void write_keys(const struct xvt_opt *opts, const char *text, char *out, size_t size)
+{
+	size_t used = 0, len;
+	const char *at;
+
+	for (at = text; *at && used + 1 < size; at += len) {
+		const bool begins = at == text || strchr(" (", at[-1]);
+		const struct xvt_opt *o = begins ? option_at(opts, at, &len) : NULL;
+		int n = 1;
+
+		if (o) {
+			n = snprintf(out + used, size - used, "%s", o->name);
+		} else {
+			len = 1;
+			out[used] = *at;
+		}
+		used = used + (size_t)n < size ? used + (size_t)n : size - 1;
+	}
+	out[used] = '\0';
+}
+
+static const struct xvt_opt_file *errors_of_file;
+
+/* NULL: an error about it names no line. */
+static const struct xvt_opt_place *place_of(const char *value)
+{
+	const struct xvt_opt_file *file = errors_of_file;
+	const struct xvt_opt_place *place = NULL;
+	const struct xvt_opt *o;
+	size_t i, len;
+
+	if (!file || !file->count)
+		return NULL;
+	o = option_at(file->opts, value, &len);
+	for (i = 0; i < file->count; i++) {
+		if (file->places[i].value == value ||
+		    (o && !value[len] && file->places[i].opt == o))
+			place = &file->places[i];
+	}
+	return place;
+}
+
+bool xvt_error_has_line(const char *option)
+{
+	return place_of(option);
+}
+
+/* An error about a value of the file names the line. */
+static bool explain(const char *value, const char *why)
+{
+	const struct xvt_opt_place *place = place_of(value);
+	const bool shows = place && place->value == value;
+	char keys[1024];
+
+	if (!place)
+		return false;
+	write_keys(errors_of_file->opts, why, keys, sizeof(keys));
+	xvt_error(errors_of_file->path, "line %u: %s%s%s: %s", place->line, place->opt->name,
+		  shows ? " " : "", shows ? value : "", keys);
+	return true;
+}
+
+void xvt_errors_of_file(const struct xvt_opt_file *file)
+{
+	errors_of_file = file;
+	xvt_errors_explained_by(file ? explain : NULL);
+}
+
+void xvt_opt_help(const struct xvt_command *cmd)
+{
+	const struct xvt_opt *o;
+
+	printf("usage: xvtrace %s %s%s\n%s\n", cmd->name, cmd->opts[0].name ? "[OPTION]... " : "",
+	       cmd->args, cmd->brief);
+	if (cmd->opts[0].name)
+		printf("\n");
+	for (o = cmd->opts; o->name; o++) {
+		char left[80];
+		int len = o->letter
+				  ? snprintf(left, sizeof(left), "  -%c, --%s", o->letter, o->name)
+				  : snprintf(left, sizeof(left), "      --%s", o->name);
+
+		if (o->type != XVT_OPT_BOOL)
+			snprintf(left + len, sizeof(left) - (size_t)len, " %s",
+				 o->metavar ? o->metavar : "VALUE");
+		if (strlen(left) > 29)
+			printf("%s\n%30s%s\n", left, "", o->help);
+		else
+			printf("%-30s%s\n", left, o->help);
+	}
+	printf("%-30s%s\n", "  -h, --help", "show this");
+	printf("%-30s%s\n", "  -V, --version", "show the version, and what this is built with");
+	if (cmd->more_help)
+		cmd->more_help();
+	printf("\nSee also: man xvtrace-%s; the same page is xvtrace-%s.*.md, in docs/ of the "
+	       "sources "
+	       "and in share/doc/xvtrace/ where this is installed\n",
+	       cmd->name, cmd->name);
+}
+
+/* One command line, or one file of options, being parsed. */
+struct parse {
+	const struct xvt_command *cmd; /* of a file: the table only */
+	struct xvt_opt_file *file;     /* NULL: a command line */
+	unsigned int line;	       /* of the file */
+	void *out;
+	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
+};
+
+/* What stands before an option's name in a message. */
+static const char *dashes(const struct parse *p)
+{
+	return p->file ? "" : "--";
+}
+
+__attribute__((format(printf, 2, 3))) static int usage_error(const struct parse *p,
+							     const char *format, ...)
+{
+	char what[64], why[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	if (p->file) {
+		xvt_error(p->file->path, "line %u: %s", p->line, why);
+		return -1;
+	}
+	snprintf(what, sizeof(what), "%s", p->cmd->name);
+	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, p->cmd->name);
+	return -1;
+}
+
+int xvt_parse_u64(const char *text, const char **end, uint64_t *value)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(text, &stop, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+	if (errno)
+		return -ERANGE;
+	*end = stop;
+	return 0;
+}
+
+static int parse_size(const char *text, uint64_t *value)
+{
+	const char *end;
+	unsigned int shift = 0;
+	int err = xvt_parse_u64(text, &end, value);
+
+	if (err)
+		return err;
+	switch (*end) {
+	case 'K':
+	case 'k':
+		shift = 10;
+		break;
+	case 'M':
+	case 'm':
+		shift = 20;
+		break;
+	case 'G':
+	case 'g':
+		shift = 30;
+		break;
+	case '\0':
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	if (end[1] && strcmp(end + 1, "iB") != 0 && strcmp(end + 1, "B") != 0)
+		return -EINVAL;
+	if (*value > UINT64_MAX >> shift)
+		return -ERANGE;
+	*value <<= shift;
+	return 0;
+}
+
+int xvt_parse_seconds(const char *text, uint64_t *ns)
+{
+	const char *end;
+	uint64_t unit = 100000000, fraction = 0;
+	int err = xvt_parse_u64(text, &end, ns);
+
+	if (err)
+		return err;
+	if (text[0] == '0' && (text[1] | 32) == 'x')
+		return -EINVAL; /* 0x10.5 would be half a hexadecimal number */
+	if (*end == '.') {
+		end++;
+		if (*end < '0' || *end > '9')
+			return -EINVAL;
+		for (; *end >= '0' && *end <= '9'; end++, unit /= 10)
+			fraction += (uint64_t)(*end - '0') * unit;
+	}
+	if (*end)
+		return -EINVAL;
+	if (*ns > (UINT64_MAX - fraction) / 1000000000)
+		return -ERANGE;
+	*ns = *ns * 1000000000 + fraction;
+	return 0;
+}
+
+int xvt_parse_span(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t less; /* than a second */
+		uint64_t times;
+	} units[] = { { "", 1, 1 },	 { "ns", 1000000000, 1 }, { "us", 1000000, 1 },
+		      { "ms", 1000, 1 }, { "s", 1, 1 },		  { "min", 1, 60 },
+		      { "h", 1, 3600 } };
+	const size_t digits = strspn(text, "0123456789.");
+	char number[32];
+	int err;
+
+	if (digits >= sizeof(number))
+		return -ERANGE;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text + digits, units[i].name) != 0)
+			continue;
+		err = xvt_parse_seconds(number, ns);
+		if (err)
+			return err;
+		*ns /= units[i].less;
+		return __builtin_mul_overflow(*ns, units[i].times, ns) ? -ERANGE : 0;
+	}
+	return -EINVAL;
+}
+
+/* Returns false for a repeated option that can have only one value. */
+static bool first_time(struct parse *p, const struct xvt_opt *o)
+{
+	size_t at = (size_t)(o - p->cmd->opts);
+	uint64_t *word = &p->given[at / 64 % (sizeof(p->given) / 8)], bit = 1ull << at % 64;
+	bool first = !(*word & bit);
+
+	*word |= bit;
+	return first || is_list(o) || (o->type == XVT_OPT_BOOL && !p->file);
+}
+
+/* Note where the file has a value. */
+static int note_place(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	struct xvt_opt_file *f = p->file;
+
+	if (!f)
+		return 0;
+	if (xvt_grow(&f->places, &f->room, f->count + 1, sizeof(*f->places)))
+		return usage_error(p, "out of memory");
+	f->places[f->count++] = (struct xvt_opt_place){ o, value, p->line };
+	return 0;
+}
+
+static int add_word(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	struct xvt_opt_list *list = (struct xvt_opt_list *)((char *)p->out + o->offset);
+
+	if (list->n == XVT_OPT_LIST_MAX)
+		return usage_error(p, "%s%s: given more than %d times", dashes(p), o->name,
+				   XVT_OPT_LIST_MAX);
+	list->v[list->n++] = value;
+	return note_place(p, o, value);
+}
+
+/* The comma behind the first word; a set of letters, as in [a,b], has none that parts words. */
+static char *next_comma(char *words)
+{
+	for (char *c = words; *c; c++) {
+		char *end = *c == '[' && c[1] ? strchr(c + 2, ']') : NULL;
+
+		c = end ? end : c;
+		if (*c == ',')
+			return c;
+	}
+	return NULL;
+}
+
+/* Command lines and files are parted where they lie: the words live as long as they. */
+static int add_words(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	char *word = (char *)value, *comma;
+	int err = 0;
+
+	for (; word && !err; word = comma ? comma + 1 : NULL) {
+		comma = next_comma(word);
+		if (comma)
+			*comma = '\0';
+		if (!*word && (comma || word != value))
+			return usage_error(p, "%s%s: an empty word beside a comma", dashes(p),
+					   o->name);
+		err = add_word(p, o, word);
+	}
+	return err;
+}
+
+static int parse_ends(const char *text, int64_t *value)
+{
+	const bool last = text[0] == '-';
+	const char *end;
+	uint64_t n;
+	int err = xvt_parse_u64(text + last, &end, &n);
+
+	if (err || *end || !n)
+		return err ? err : -EINVAL;
+	if (n > INT64_MAX)
+		return -ERANGE;
+	*value = last ? -(int64_t)n : (int64_t)n;
+	return 0;
+}
+
+static int set_value(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	void *field = (char *)p->out + o->offset;
+	const char *end, *want = "";
+	int err = 0;
+
+	if (!first_time(p, o))
+		return usage_error(p, "%s%s: given twice", dashes(p), o->name);
+	switch (o->type) {
+	case XVT_OPT_BOOL:
+		*(bool *)field = true;
+		break;
+	case XVT_OPT_STRING:
+		*(const char **)field = value;
+		break;
+	case XVT_OPT_LIST:
+		return add_word(p, o, value);
+	case XVT_OPT_WORDS:
+		return add_words(p, o, value);
+	case XVT_OPT_U64:
+	case XVT_OPT_COUNT:
+		want = o->type == XVT_OPT_U64 ? "a number" : "a number from 1 on";
+		err = xvt_parse_u64(value, &end, field);
+		if (!err && (*end || (o->type == XVT_OPT_COUNT && !*(uint64_t *)field)))
+			err = -EINVAL;
+		break;
+	case XVT_OPT_SIZE:
+		want = "a size such as 4096, 64K, 16M or 1G";
+		err = parse_size(value, field);
+		break;
+	case XVT_OPT_ENDS:
+		want = "a number such as 20, or -20 for the last 20";
+		err = parse_ends(value, field);
+		break;
+	case XVT_OPT_TIME:
+		want = "seconds such as 2 or 0.5, or a time such as 5ms, 250us or 1.5s";
+		err = xvt_parse_span(value, field);
+		break;
+	}
+	if (err == -ERANGE)
+		return usage_error(p, "%s%s %s: too large", dashes(p), o->name, value);
+	if (err)
+		return usage_error(p, "%s%s %s: not %s", dashes(p), o->name, value, want);
+	return note_place(p, o, value);
+}
+
+/* Options by the names of trace-cmd, perf, LTTng, babeltrace2, grep and journalctl. */
+static const struct {
+	const char *theirs;
+	const char *ours; /* an option or argument that the command must have; or a command */
+} foreign[] = {
+	{ "-F", "--filter" },
+	{ "--grep", "--filter" },
+	{ "--time", "--from and --to" },
+	{ "--since", "--from" },
+	{ "--until", "--to" },
+	{ "-C", "--cpu" },
+	{ "--cpus", "--cpu" },
+	{ "--vcpu", "--cpu" },
+	{ "--tid", "--pid" },
+	{ "--tids", "--pid" },
+	{ "-p", "--pid" },
+	{ "-P", "--pid" },
+	{ "--comms", "--comm" },
+	{ "--guest", "--vm" },
+	{ "--machine", "--vm" },
+	{ "-v", "-e '!GLOB'" },
+	{ "--tail", "-n -N" },
+	{ "--head", "-n" },
+	{ "--reltime", "--relative" },
+	{ "--deltatime", "--delta" },
+	{ "--clock-date", "--wall" },
+	{ "--date", "--wall" },
+	{ "--no-color", "--color never" },
+	{ "--output-format", "--format" },
+	{ "-f", "--format" },
+	{ "-A", "-r or -d" },
+	{ "--count", "xvtrace summary" },
+	{ "--stat", "xvtrace summary" },
+	{ "--last", "--from -D" },
+	{ "-i", "FILE" },
+	{ "--input", "FILE" },
+	{ "-o", "OUT" },
+	{ "--output", "OUT" },
+};
+
+/* Whether the command has the option or the argument that a row of the table begins with. */
+static bool has_ours(const struct xvt_command *cmd, const char *ours)
+{
+	size_t len;
+
+	if (*ours != '-')
+		return strncmp(ours, "xvtrace ", 8) == 0 || strstr(cmd->args, ours);
+	return option_at(cmd->opts, ours, &len);
+}
+
+static int no_such_option(const struct parse *p, const char *name)
+{
+	const struct xvt_command *cmd = p->cmd;
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		const char *ours = foreign[i].ours;
+
+		if (strcmp(foreign[i].theirs, name) != 0 || !has_ours(cmd, ours))
+			continue;
+		if (*ours == '-')
+			return usage_error(p, "%s: no such option; xvtrace calls it %s", name,
+					   ours);
+		if (*ours == 'x')
+			return usage_error(p, "%s: no such option; see '%s'", name, ours);
+		return usage_error(p, "%s: no such option; it is an argument: xvtrace %s %s", name,
+				   cmd->name, cmd->args);
+	}
+	return usage_error(p, "%s: no such option", name);
+}
+
+/* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
+static int parse_long(struct parse *p, int argc, char **argv, int at)
+{
+	const struct xvt_command *cmd = p->cmd;
+	const char *name = argv[at] + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct xvt_opt *o = find_long(cmd->opts, name, len);
+	char whole[128];
+
+	if (!o) {
+		snprintf(whole, sizeof(whole), "--%.*s", (int)len, name);
+		return no_such_option(p, whole);
+	}
+	if (o->type == XVT_OPT_BOOL) {
+		if (equals)
+			return usage_error(p, "--%s: takes no value", o->name);
+		return set_value(p, o, NULL);
+	}
+	if (equals)
+		return set_value(p, o, equals + 1);
+	if (at + 1 >= argc)
+		return usage_error(p, "--%s: needs %s", o->name,
+				   o->metavar ? o->metavar : "a value");
+	return set_value(p, o, argv[at + 1]) ? -1 : 1;
+}
+
+/* -x, -xVALUE, -x VALUE, -xyz. Returns words used up beyond the first, or -1. */
+static int parse_letters(struct parse *p, int argc, char **argv, int at)
+{
+	const struct xvt_command *cmd = p->cmd;
+
+	for (const char *c = argv[at] + 1; *c; c++) {
+		const struct xvt_opt *o = find_letter(cmd->opts, *c);
+
+		if (!o)
+			return no_such_option(p, (const char[]){ '-', *c, '\0' });
+		if (o->type == XVT_OPT_BOOL) {
+			set_value(p, o, NULL);
+			continue;
+		}
+		if (c[1])
+			return set_value(p, o, c + 1);
+		if (at + 1 >= argc)
+			return usage_error(p, "-%c: needs %s", *c,
+					   o->metavar ? o->metavar : "a value");
+		return set_value(p, o, argv[at + 1]) ? -1 : 1;
+	}
+	return 0;
+}
+
+/* What each command has beside its own options. */
+static bool show_about(const struct xvt_command *cmd, const char *word)
+{
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		xvt_opt_help(cmd);
+	else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		xvt_version_print();
+	else
+		return false;
+	return true;
+}
+
+int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest)
+{
+	/* Arguments in order of appearance; written back to the end of argv. */
+	char **args = calloc((size_t)argc + 1, sizeof(*args));
+	struct parse p = { .cmd = cmd, .out = out };
+	int nargs = 0, dashes = argc, used, i;
+
+	if (!args) {
+		xvt_error(cmd->name, "out of memory");
+		return -1;
+	}
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			dashes = i + 1;
+			break;
+		}
+		if (show_about(cmd, argv[i])) {
+			free(args);
+			return -2;
+		}
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			args[nargs++] = argv[i];
+			continue;
+		}
+		used = argv[i][1] == '-' ? parse_long(&p, argc, argv, i)
+					 : parse_letters(&p, argc, argv, i);
+		if (used < 0) {
+			free(args);
+			return -1;
+		}
+		i += used;
+	}
+	/* What followed "--" stays where it is, at the very end. */
+	for (i = 0; i < nargs; i++)
+		argv[dashes - nargs + i] = args[i];
+	free(args);
+	if (rest)
+		*rest = dashes;
+	return dashes - nargs;
+}
+
+/* --- the same options in a file --- */
+
+#define FILE_BYTES_MAX (1u << 20)
+
+/* Read a text file. Returns it, for free(), or NULL after an error message. */
+static char *file_text(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = calloc(1, FILE_BYTES_MAX + 1);
+	size_t len = f && text ? fread(text, 1, FILE_BYTES_MAX + 1, f) : 0;
+	const char *why = NULL;
+
+	if (!f || !text || ferror(f))
+		why = strerror(errno);
+	else if (len > FILE_BYTES_MAX)
+		why = "it has more than 1 MiB";
+	else if (strlen(text) < len)
+		why = "it has a zero byte, so it is no text";
+	if (f)
+		fclose(f);
+	if (!why)
+		return text;
+	xvt_error(path, "cannot read it: %s", why);
+	free(text);
+	return NULL;
+}
+
+/* Cut off blanks at both ends, and return what is left. */
+static char *trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " \t\r");
+	len = strlen(text);
+	while (len && strchr(" \t\r", text[len - 1]))
+		len--;
+	text[len] = '\0';
+	return text;
+}
+
+static int no_such_key(const struct parse *p, const char *name)
+{
+	const struct xvt_opt *near = NULL;
+	unsigned int best = UINT_MAX;
+
+	for (const struct xvt_opt *o = p->cmd->opts; o->name; o++) {
+		const unsigned int apart = xvt_letters_apart(name, o->name);
+
+		if (apart < best && xvt_letters_near(name, o->name)) {
+			best = apart;
+			near = o;
+		}
+	}
+	return usage_error(p, "%s: no such key%s%s%s", name, near ? "; is it '" : "",
+			   near ? near->name : "", near ? "'?" : "");
+}
+
+/* A value that is a word of two. */
+static int set_bool(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	bool *field = (bool *)((char *)p->out + o->offset);
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return usage_error(p, "%s %s: not yes or no", o->name, value);
+	if (set_value(p, o, NULL))
+		return -1;
+	*field = strcmp(value, "yes") == 0;
+	return 0;
+}
+
+/* "NAME = VALUE", or nothing; what begins with # is a comment. */
+static int parse_line(struct parse *p, char *line)
+{
+	char *name = trim(line), *equals = strchr(name, '='), *value;
+	const struct xvt_opt *o;
+
+	if (!*name || *name == '#')
+		return 0;
+	if (!equals)
+		return usage_error(p, "'%s' is not KEY = VALUE", name);
+	*equals = '\0';
+	name = trim(name);
+	value = trim(equals + 1);
+	o = find_long(p->cmd->opts, name, strlen(name));
+	if (!o)
+		return no_such_key(p, name);
+	if (!*value)
+		return 0;
+	return o->type == XVT_OPT_BOOL ? set_bool(p, o, value) : set_value(p, o, value);
+}
+
+int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out,
+		      struct xvt_opt_file *file)
+{
+	const struct xvt_command table = { .opts = opts };
+	struct parse p = { .cmd = &table, .file = file, .out = out };
+	char *line, *next;
+	int err = 0;
+
+	*file = (struct xvt_opt_file){ .path = path, .opts = opts };
+	for (line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		p.line++;
+		err |= parse_line(&p, line);
+	}
+	return err ? -1 : 0;
+}
+
+int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, struct xvt_opt_file *file)
+{
+	char *text = file_text(path);
+	int err = -1;
+
+	*file = (struct xvt_opt_file){ .path = path };
+	if (text)
+		err = xvt_opt_read_text(opts, path, text, out, file);
+	file->text = text;
+	return err;
+}
+
+void xvt_opt_file_free(struct xvt_opt_file *file)
+{
+	free(file->text);
+	free(file->places);
+	*file = (struct xvt_opt_file){ .path = NULL };
+}
+
+static void print_size(uint64_t bytes)
+{
+	static const char units[] = "\0KMG";
+	unsigned int unit = 0;
+
+	while (unit < 3 && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	printf("%" PRIu64 "%.1s\n", bytes, units + unit);
+}
+
+static void print_seconds(uint64_t ns)
+{
+	char fraction[16];
+	int len = snprintf(fraction, sizeof(fraction), ".%09u", (unsigned int)(ns % 1000000000));
+
+	while (fraction[len - 1] == '0')
+		fraction[--len] = '\0';
+	printf("%" PRIu64 "%s\n", ns / 1000000000, len > 1 ? fraction : "");
+}
+
+static void print_value(const struct xvt_opt *o, const void *field)
+{
+
+	printf("%s = ", o->name);
+	if (o->type == XVT_OPT_BOOL)
+		printf("%s\n", *(const bool *)field ? "yes" : "no");
+	else if (o->type == XVT_OPT_STRING)
+		printf("%s\n", *(const char *const *)field ? *(const char *const *)field : "");
+	else if (o->type == XVT_OPT_SIZE)
+		print_size(*(const uint64_t *)field);
+	else if (o->type == XVT_OPT_TIME)
+		print_seconds(*(const uint64_t *)field);
+	else if (o->type == XVT_OPT_ENDS)
+		printf("%" PRId64 "\n", *(const int64_t *)field);
+	else
+		printf("%" PRIu64 "\n", *(const uint64_t *)field);
+}
+
+/* What a key means, without the default of the option, which a file's may differ from. */
+static void print_help(const struct xvt_opt *opts, const struct xvt_opt *o)
+{
+	static const char mark[] = " (default ";
+	const char *at = is_list(o) ? NULL : strstr(o->help, mark);
+	const char *end = at ? strchr(at, ')') : NULL;
+	char text[1024], keys[1024];
+
+	if (end)
+		snprintf(text, sizeof(text), "%.*s%s", (int)(at - o->help), o->help, end + 1);
+	else
+		snprintf(text, sizeof(text), "%s", o->help);
+	write_keys(opts, text, keys, sizeof(keys));
+	printf("# %s: %s\n", o->metavar ? o->metavar : "yes|no", keys);
+}
+
+void xvt_opt_print(const struct xvt_opt *opts, const void *values)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++) {
+		const void *field = (const char *)values + o->offset;
+		const struct xvt_opt_list *list = field;
+
+		print_help(opts, o);
+		if (!is_list(o)) {
+			print_value(o, field);
+			continue;
+		}
+		for (size_t i = 0; i < list->n; i++)
+			printf("%s = %s\n", o->name, list->v[i]);
+		if (!list->n)
+			printf("%s = \n", o->name);
+	}
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b)
+{
+	const void *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
+	const struct xvt_opt_list *list = x, *other = y;
+	size_t i;
+
+	if (o->type == XVT_OPT_BOOL)
+		return *(const bool *)x == *(const bool *)y;
+	if (o->type == XVT_OPT_STRING)
+		return same_text(*(const char *const *)x, *(const char *const *)y);
+	if (!is_list(o))
+		return *(const uint64_t *)x == *(const uint64_t *)y;
+	for (i = 0; i < list->n && i < other->n; i++) {
+		if (!same_text(list->v[i], other->v[i]))
+			return false;
+	}
+	return list->n == other->n;
+}

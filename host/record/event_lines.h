@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* event_lines.h - events of guests on a command line, as the request that guests read. */
+#ifndef XVT_EVENT_LINES_H
+#define XVT_EVENT_LINES_H
+
+#include "options/opt.h"
+
+/*
+ * Make the request that guests read: a line "+SYS:EVENT" for each word of the list; SYS alone is
+ * "+SYS:*". option: how the list was given. Returns 0, or -EINVAL after an error message.
+ */
+int xvt_event_lines(const struct xvt_opt_list *events, const char *option, char *text, size_t size);
+
+#endif /* XVT_EVENT_LINES_H */

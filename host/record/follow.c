@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * follow.c - see follow.h. inotify tells of files in the folder of regions, libvirt of domains. A
+ * file that cannot be recorded yet (its VMM has not opened it, its size is not set) is tried again
+ * once a second, and so is a file of another folder.
+ */
+#define _GNU_SOURCE
+#include "record/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/region.h"
+#include "base/vec.h"
+#include "record/find.h"
+#include "vmm/processes.h"
+
+#define SECOND_NS    1000000000ull
+/* Between two attempts to reach libvirt. A daemon that systemd starts on demand is not kept awake
+ * by that: a connection that succeeds stays. */
+#define CONNECT_NS   (5 * SECOND_NS)
+#define ANSWER_NS    (SECOND_NS / 4)
+/* A file that appears while libvirt is watched may belong to a domain that starts: libvirt says so
+ * a little later. */
+#define DOMAIN_NS    (2 * SECOND_NS)
+#define REFUSED_MOST 1024u /* all users may make files in the folder */
+
+/* A file that is not recorded. */
+struct refused {
+	char *path;
+	char *why;	   /* reported; NULL: nothing was */
+	uint64_t since_ns; /* when it was seen first */
+	bool seen;	   /* by the newest scan */
+};
+
+struct xvt_follow {
+	struct xvt_loop *loop;
+	struct xvt_session *s;
+	const struct xvt_machine_options *opt;
+	void (*joined)(void *arg, struct xvt_vm *vm);
+	void *arg;
+	bool logs;
+	uint64_t now_ns;
+
+	struct xvt_op on_file;
+	int inotify; /* -1: not available, so that each second has a scan */
+	bool changed;
+	uint64_t next_scan_ns; /* 0: none but after a change */
+
+	struct xvt_libvirt_watch *watch; /* NULL: no connection */
+	bool no_libvirt;		 /* it is not installed */
+	bool no_libvirt_told;
+	char libvirt_why[512]; /* of no connection; "": there is one, or none is wanted */
+	uint64_t next_connect_ns;
+
+	struct refused *refused;
+	size_t nr_refused, room;
+};
+
+/* ------------------------------------------------------------------ files that are left out */
+
+/* Returns the entry of a path; NULL: there is no room for it. */
+static struct refused *refused_of(struct xvt_follow *f, const char *path)
+{
+	struct refused *r;
+	size_t i;
+
+	for (i = 0; i < f->nr_refused; i++) {
+		if (!strcmp(f->refused[i].path, path))
+			return &f->refused[i];
+	}
+	if (f->nr_refused >= REFUSED_MOST ||
+	    xvt_grow(&f->refused, &f->room, f->nr_refused + 1, sizeof(*f->refused)))
+		return NULL;
+	r = &f->refused[f->nr_refused];
+	*r = (struct refused){ .path = strdup(path), .since_ns = f->now_ns };
+	if (!r->path)
+		return NULL;
+	f->nr_refused++;
+	return r;
+}
+
+/* Warn of a file that is left out, unless that was said with this reason. */
+static void refuse(struct refused *r, const char *why)
+{
+	if (r->why && !strcmp(r->why, why))
+		return;
+	free(r->why);
+	r->why = strdup(why);
+	xvt_warn(r->path, "left out: %s", why);
+}
+
+static void forget(struct refused *r)
+{
+	free(r->path);
+	free(r->why);
+}
+
+/* Forget the files that the newest scan has not seen. */
+static void forget_unseen(struct xvt_follow *f)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < f->nr_refused; i++) {
+		if (f->refused[i].seen)
+			f->refused[kept++] = f->refused[i];
+		else
+			forget(&f->refused[i]);
+	}
+	f->nr_refused = kept;
+}
+
+/* ------------------------------------------------------------------ machines that join */
+
+static void added(struct xvt_follow *f, const struct xvt_candidate *c)
+{
+	xvt_machine_trust(f->s, f->opt, c->name);
+	f->joined(f->arg, xvt_session_find(f->s, c->name));
+}
+
+/* A file that has just been made is no region yet. */
+static bool comes_soon(int err)
+{
+	return err == -ENOENT || err == -ENODATA;
+}
+
+static bool is_kept(const struct xvt_keeper *k, const char *path)
+{
+	return k && k->has(k->arg, path);
+}
+
+static void on_file_found(void *arg, const struct xvt_candidate *c)
+{
+	struct xvt_follow *f = arg;
+	struct refused *r;
+	char why[512];
+	int err;
+
+	if (xvt_session_has_region(f->s, c->path) || is_kept(f->opt->keeper, c->path))
+		return;
+	r = refused_of(f, c->path);
+	if (!r)
+		return;
+	r->seen = true;
+	f->next_scan_ns = f->now_ns + SECOND_NS;
+	if (!c->asked &&
+	    (!xvt_file_has_writer(c->path) || (f->watch && f->now_ns - r->since_ns < DOMAIN_NS)))
+		return;
+	err = xvt_machine_add_found(f->s, f->opt->keeper, c, why, sizeof(why));
+	if (err < 0 && !comes_soon(err))
+		refuse(r, why);
+	if (err >= 0)
+		r->seen = false;
+	if (!err)
+		added(f, c);
+}
+
+static void scan(struct xvt_follow *f)
+{
+	size_t i;
+
+	f->changed = false;
+	/* Files of -r may lie in other folders. */
+	f->next_scan_ns = f->inotify < 0 || f->opt->regions.n ? f->now_ns + SECOND_NS : 0;
+	for (i = 0; i < f->nr_refused; i++)
+		f->refused[i].seen = false;
+	xvt_machines_each_file(f->opt, on_file_found, f);
+	forget_unseen(f);
+}
+
+static void take_domains(struct xvt_follow *f)
+{
+	struct xvt_domain domain;
+	struct xvt_candidate c;
+	char why[512];
+	int err;
+
+	while ((err = xvt_libvirt_watch_next(f->watch, &domain)) > 0) {
+		if (!xvt_machines_selects(f->opt, &domain, &c))
+			continue;
+		err = xvt_machine_add_found(f->s, f->opt->keeper, &c, why, sizeof(why));
+		if (err < 0)
+			xvt_warn(domain.name, "left out: %s", why);
+		else if (!err)
+			added(f, &c);
+	}
+	if (!err)
+		return;
+	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s",
+		 err == -ETIMEDOUT ? "its daemon does not answer" : "the connection is lost");
+	xvt_warn("libvirt", "%s; it is tried again every %llu s", f->libvirt_why,
+		 CONNECT_NS / SECOND_NS);
+	xvt_libvirt_unwatch(f->watch);
+	f->watch = NULL;
+	f->next_connect_ns = f->now_ns + CONNECT_NS;
+}
+
+/* A line for the log of a service. */
+static void say(const struct xvt_follow *f, const char *text)
+{
+	if (f->logs)
+		xvt_note("%s", text);
+}
+
+/* A libvirt that is not asked for may be absent: that is no warning. */
+static void no_libvirt(const struct xvt_follow *f, int err)
+{
+	const char *again = f->no_libvirt ? "" : "; it is tried again";
+	char text[sizeof(f->libvirt_why) + 128];
+
+	if (f->opt->domains.n || f->opt->libvirt_uri || err == -ETIMEDOUT) {
+		xvt_warn("libvirt", "%s%s", f->libvirt_why, again);
+		return;
+	}
+	snprintf(text, sizeof(text), "no domains of libvirt are recorded: %s%s", f->libvirt_why,
+		 again);
+	say(f, text);
+}
+
+static void connect_libvirt(struct xvt_follow *f)
+{
+	const struct xvt_machine_options *opt = f->opt;
+	char why[512];
+	int err;
+
+	if (f->no_libvirt || f->now_ns < f->next_connect_ns || !(opt->all || opt->domains.n))
+		return;
+	/* The first attempt waits, as nothing is recorded yet. */
+	err = f->next_connect_ns ? xvt_libvirt_answers(opt->libvirt_uri) : 1;
+	f->next_connect_ns = f->now_ns + (err ? CONNECT_NS : ANSWER_NS);
+	if (err <= 0)
+		return;
+	err = xvt_libvirt_watch(&f->watch, f->loop, opt->libvirt_uri, why, sizeof(why));
+	f->no_libvirt = err == -ENOPKG;
+	if (!err && f->libvirt_why[0])
+		say(f, "connected to libvirt; its domains are recorded from here on");
+	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s", err ? why : "");
+	if (err && !f->no_libvirt_told)
+		no_libvirt(f, err);
+	f->no_libvirt_told = err != 0;
+}
+
+const char *xvt_follow_libvirt(const struct xvt_follow *f)
+{
+	return f ? f->libvirt_why : "";
+}
+
+void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns)
+{
+	f->now_ns = now_ns;
+	if (!f->watch)
+		connect_libvirt(f);
+	if (f->watch)
+		take_domains(f);
+	if (f->changed || (f->next_scan_ns && now_ns >= f->next_scan_ns))
+		scan(f);
+}
+
+/* ------------------------------------------------------------------ begin and end */
+
+static void on_inotify(struct xvt_op *op, int res)
+{
+	struct xvt_follow *f =
+		(struct xvt_follow *)((char *)op - offsetof(struct xvt_follow, on_file));
+	char events[4096];
+
+	if (res < 0)
+		return;
+	while (read(f->inotify, events, sizeof(events)) > 0)
+		f->changed = true;
+	xvt_loop_poll(f->loop, op, f->inotify, POLLIN);
+}
+
+static void watch_folder(struct xvt_follow *f)
+{
+	f->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (f->inotify >= 0 &&
+	    inotify_add_watch(f->inotify, xvt_host_region_dir(),
+			      IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR) < 0) {
+		close(f->inotify);
+		f->inotify = -1;
+	}
+	f->on_file.done = on_inotify;
+	if (f->inotify >= 0)
+		xvt_loop_poll(f->loop, &f->on_file, f->inotify, POLLIN);
+}
+
+int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_session *s,
+		     const struct xvt_machine_options *opt, bool logs,
+		     void (*joined)(void *arg, struct xvt_vm *vm), void *arg)
+{
+	struct xvt_follow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct xvt_follow){ .loop = loop,
+				  .s = s,
+				  .opt = opt,
+				  .logs = logs,
+				  .joined = joined,
+				  .arg = arg,
+				  .changed = true };
+	watch_folder(f);
+	*out = f;
+	return 0;
+}
+
+void xvt_follow_end(struct xvt_follow *f)
+{
+	size_t i;
+
+	if (!f)
+		return;
+	xvt_libvirt_unwatch(f->watch);
+	if (f->inotify >= 0) {
+		if (!xvt_loop_release(f->loop, &f->on_file))
+			return; /* the kernel may still use it */
+		close(f->inotify);
+	}
+	for (i = 0; i < f->nr_refused; i++)
+		forget(&f->refused[i]);
+	free(f->refused);
+	free(f);
+}

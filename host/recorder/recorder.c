@@ -1,0 +1,1187 @@
+// SPDX-License-Identifier: GPL-2.0
+/* recorder.c - see recorder.h. */
+#define _GNU_SOURCE
+#include "recorder/recorder.h"
+#include "base/compress.h"
+#include "base/journal.h"
+#include "base/log.h"
+#include "base/notify.h"
+#include "base/out.h"
+#include "base/socket.h"
+#include "control/http.h"
+#include "control/serve.h"
+#include "flight/armed.h"
+#include "flight/flight.h"
+#include "flight/rearm.h"
+#include "record/bell_server.h"
+#include "record/business.h"
+#include "record/compress_idle.h"
+#include "record/event_lines.h"
+#include "record/follow.h"
+#include "record/listen.h"
+#include "record/printer.h"
+#include "record/recording.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
+#include "trace/set_name.h"
+#include "vmm/libvirt.h"
+#include "vmm/qmp.h"
+#include "xvt_abi.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECOND_NS    1000000000u
+#define PUSH_NS	     100000000u /* ns between flushes of the trace to the file */
+#define CHILD_END_MS 5000	/* time for the command to end after SIGTERM */
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct xvt_recorder_options, field, name, letter, type, metavar, help)
+
+const struct xvt_opt xvt_recorder_opts[] = {
+	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt|DIR/",
+	  "the trace to write (default xvtrace.xvt; an older one moves to xvtrace.xvt.old); into a "
+	  "folder: numbered files, DIR/00000001.xvt and so on"),
+	O(machines.regions, "region", 'r', XVT_OPT_LIST, "[NAME=]REGION[,rings=N]",
+	  XVT_REGION_HELP " (default: all of this host)"),
+	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN", XVT_DOMAIN_HELP),
+	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
+	  "each QEMU that it may migrate to"),
+	O(doorbells, "doorbell", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "the machine of -r NAME= or -d NAME has a doorbell at this ivshmem server (region "
+	  "serve): "
+	  "where all have, an idle recorder sleeps (default: what its domain names)"),
+	O(events, "event", 'e', XVT_OPT_WORDS, "SYS:EVENT",
+	  "ask the guests to switch this event on (their owner must allow it: host_events=yes)"),
+	O(host.events, "host-event", 'H', XVT_OPT_WORDS, "SYS:EVENT",
+	  "record this event of the host's kernel, too (wildcards; root only); again for each"),
+	O(host.presets, "host", 0, XVT_OPT_WORDS, XVT_HOST_PRESETS,
+	  "the same for a group of events; again for each"),
+	O(host.all_threads, "host-all", 0, XVT_OPT_BOOL, NULL,
+	  "events of all threads of the host, not only of the machines' VMMs"),
+	O(host.buffer_bytes, "host-buffer", 0, XVT_OPT_SIZE, "SIZE",
+	  "the kernel's memory for the host's events, for each CPU (default 1M)"),
+	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
+	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
+	  "libvirt to ask (default: its own)"),
+	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_TIME, "SEC",
+	  "wait this long for all machines before the first event is written (default 60)"),
+	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_TIME, "SEC",
+	  "go on without a machine that is silent for this long (default 2)"),
+	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
+	  "what a full ring drops: what is new (default) or what is old"),
+	O(drain, "drain", 0, XVT_OPT_STRING, "mapped|io_uring",
+	  "how data leaves a ring: copied from the mapping (default), or read by io_uring"),
+	O(order, "order", 0, XVT_OPT_STRING, "auto|now|later",
+	  "when rings are merged: while recording, but by the readers of the trace for what comes "
+	  "too fast (default); always while recording; always by the readers"),
+	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
+	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
+	O(duration_ns, "duration", 0, XVT_OPT_TIME, "SEC", "stop after this long"),
+	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
+	  "most memory for events that wait, half of it split between the machines (default 256M)"),
+	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "end when the trace has this size; each machine may have an equal part of it"),
+	O(rotate_bytes, "rotate-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "with -o DIR/: go on in a next file when this one has about this size"),
+	O(rotate_ns, "rotate-time", 0, XVT_OPT_TIME, "SEC", "the same after this long"),
+	O(keep.bytes, "keep-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "remove the oldest files of DIR/ so that all have at most this size"),
+	O(keep.ns, "keep-time", 0, XVT_OPT_TIME, "SEC",
+	  "remove files of DIR/ that were written longer ago"),
+	O(keep.free_bytes, "keep-free", 0, XVT_OPT_SIZE, "SIZE",
+	  "remove the oldest files of DIR/ so that this much of the disk stays free"),
+	O(snapshots.when, "snapshot-when", 0, XVT_OPT_LIST, "CONDITION",
+	  "with -o DIR/: keep the files around the moment when it holds, in DIR/snapshots/: crash "
+	  "[MACHINE], loss [MACHINE], still SEC [MACHINE], event GLOB [FILTER]; again for each"),
+	O(snapshots.before_ns, "snapshot-before", 0, XVT_OPT_TIME, "SEC",
+	  "what a snapshot has from before its moment, at least (default 2)"),
+	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_TIME, "SEC",
+	  "and from after it (default 2)"),
+	O(snapshots.per_minute, "snapshot-per-minute", 0, XVT_OPT_COUNT, "N",
+	  "make at most N snapshots in a minute (default 2)"),
+	O(snapshots.most, "snapshot-most", 0, XVT_OPT_COUNT, "N",
+	  "keep the newest N snapshots (default 20)"),
+	O(machines.flight, "flight-recorder", 0, XVT_OPT_LIST, "PATTERN",
+	  "with -o DIR/: do not record machines of this name but keep them armed, in overwrite "
+	  "mode; "
+	  "a snapshot has what they hold; again for each"),
+	O(compress, "compress", 'z', XVT_OPT_STRING, "LEVEL|idle[:LEVEL]",
+	  "compress the trace by zstd: 1 (quick) to 19 (small); idle: with -o DIR/, the files that "
+	  "are "
+	  "finished, when the host has time"),
+	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
+	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
+	O(machines.follow, "follow", 0, XVT_OPT_BOOL, NULL,
+	  "also record machines that come later; wait where there are none yet"),
+	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
+	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
+	O(metrics_http, "metrics-http", 0, XVT_OPT_STRING, "[ADDRESS:]PORT",
+	  "serve metrics to programs of this host: http://127.0.0.1:PORT/metrics (default: no)"),
+	O(print, "print", 0, XVT_OPT_BOOL, NULL,
+	  "print the events while they are recorded, as report does; no progress"),
+	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
+	XVT_OPT_END,
+};
+
+struct recorder {
+	const struct xvt_recorder *how;
+	struct xvt_recorder_options opt;
+	struct xvt_recording rec;
+	struct xvt_follow *follow; /* NULL: without --follow */
+	struct xvt_armed *armed;   /* NULL: the output is one file */
+	struct xvt_flight *flight; /* the same */
+	struct xvt_serve serve;
+	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
+	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
+	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
+	struct xvt_rules rules;			 /* of the opener; none before confine() */
+	struct xvt_outcome outcome;
+	struct xvt_printer printer; /* with --print */
+	bool terminal;
+	bool bad_config;      /* the newest reload was refused */
+	int columns;	      /* of the terminal, for the line of progress; 0: unknown */
+	uint32_t logged_file; /* the newest that the log has; 0: none yet */
+	uint64_t logged_removed;
+};
+
+static int start_child(struct xvt_recording *rec, char **argv)
+{
+	rec->child = fork();
+	if (rec->child < 0)
+		return -errno;
+	if (rec->child == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL); /* exec() would keep them ignored */
+		signal(SIGXFSZ, SIG_DFL);
+		execvp(argv[0], argv);
+		xvt_error(argv[0], "cannot run it: %s", strerror(errno));
+		_exit(127);
+	}
+	return 0;
+}
+
+/* End the command after the recording: SIGTERM, and SIGKILL after CHILD_END_MS. */
+static void end_child(struct xvt_recording *rec)
+{
+	struct pollfd ended = { .events = POLLIN };
+
+	if (rec->child <= 0)
+		return;
+	/* Without a pidfd (an old kernel), poll() only waits. */
+	ended.fd = (int)syscall(SYS_pidfd_open, rec->child, 0);
+	kill(rec->child, SIGTERM);
+	if (poll(&ended, 1, CHILD_END_MS) <= 0) {
+		xvt_warn("record", "the command does not end, killing it");
+		kill(rec->child, SIGKILL);
+	}
+	waitpid(rec->child, NULL, 0); /* ignore the status: the recorder ended the command */
+	if (ended.fd >= 0)
+		close(ended.fd);
+}
+
+/* Says how a command ended that failed by itself. The reason of 127 is said by then: by
+ * start_child(), or by the shell that did not find a program. */
+static void say_child(const struct xvt_recording *rec, const char *command)
+{
+	const int status = rec->child_status;
+
+	if (status > 128 && status <= 128 + SIGRTMAX)
+		xvt_error(command, "the command ended by signal %d (%s)", status - 128,
+			  strsignal(status - 128));
+	else if (status && status != 127)
+		xvt_error(command, "the command failed with exit status %d", status);
+}
+
+/* The first of `n` elements of `list` that is "NAME=VALUE" with that name; NULL: none. */
+static const char *named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
+			return list->v[i];
+	}
+	return NULL;
+}
+
+/* Returns whether one of the first `n` elements of `list` equals `arg`. */
+static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strcmp(list->v[i], arg))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether -d has that name. */
+static bool is_domain_named(const struct xvt_opt_list *domains, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < domains->n; i++) {
+		const char *arg = domains->v[i];
+
+		if (!strncmp(arg, name, len) && (!arg[len] || arg[len] == ','))
+			return true;
+	}
+	return false;
+}
+
+/* Check that each element of `list` is NAME=SOCKET of a machine of -r, and none is given twice.
+ * bells: it may be one of -d, too, and has at most one. Returns false after an error message. */
+static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_opt_list *list,
+		       const char *option, const char *what, bool bells)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++) {
+		const char *arg = list->v[i], *eq = strchr(arg, '=');
+		size_t len = eq ? (size_t)(eq - arg) : 0;
+
+		if (!len || !eq[1])
+			xvt_error(arg, "%s is given as NAME=SOCKET, like g1=/run/g1.%s", what,
+				  option + 2);
+		else if (!named(&opt->machines.regions, opt->machines.regions.n, arg, len) &&
+			 !(bells && is_domain_named(&opt->machines.domains, arg, len)))
+			xvt_error(arg, "%s belongs to a machine of -r%s, and none has that name",
+				  option, bells ? " or -d" : "");
+		else if (given(list, i, arg))
+			xvt_error(arg, "%s is given twice", what);
+		else if (bells && named(list, i, arg, len))
+			xvt_error(arg, "a machine has one %s", option + 2);
+		else
+			continue;
+		return false;
+	}
+	return true;
+}
+
+static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
+{
+	struct xvt_vmm *listener;
+	const char *path;
+	char why[512];
+	const int err =
+		xvt_listen_by_qmp(&listener, r->rec.loop, &r->opt.qmp, xvt_session_vm_name(vm),
+				  xvt_session_vmm_report, vm, &path, why, sizeof(why));
+
+	if (err)
+		xvt_error(path, "%s", why);
+	else
+		xvt_session_vm_listens(vm, listener);
+	return err;
+}
+
+static void listen_to_armed(struct recorder *r)
+{
+	const struct xvt_armed_vmm_how how = { .loop = r->rec.loop,
+					       .libvirt_uri = r->opt.machines.libvirt_uri,
+					       .qmp = &r->opt.qmp };
+
+	xvt_armed_listen(r->armed, &how, xvt_session_now_ns(r->rec.session));
+}
+
+/* A server at a path that the opener does not know would end the recorder. */
+static bool may_connect(const struct recorder *r, const char *path)
+{
+	struct xvt_place place;
+	char joined[PATH_MAX];
+
+	return !r->rules.count || *path != '/' ||
+	       (!xvt_path_join("/", path, joined) &&
+		xvt_rules_find(&r->rules, joined, XVT_MAY_CONNECT, &place));
+}
+
+static bool is_domain(const struct xvt_vm *vm)
+{
+	static const uint8_t none[16];
+
+	return memcmp(xvt_session_vm_uuid(vm), none, sizeof(none)) != 0;
+}
+
+/* Use the doorbell of a machine that no --doorbell names, if there is one. */
+static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
+{
+	const char *name = xvt_session_vm_name(vm);
+	char path[XVT_BELL_SERVER_PATH], why[512];
+
+	if (!xvt_session_wake_seek(vm) ||
+	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm),
+				  is_domain(vm), path))
+		return;
+	xvt_session_wake_sought(vm);
+	if (!may_connect(r, path))
+		snprintf(why, sizeof(why),
+			 "it came later, and its server is at another place than "
+			 "xvtrace-record(1) names");
+	else if (!xvt_session_wake_add(vm, path, why, sizeof(why)))
+		return;
+	xvt_recording_end_line(&r->rec);
+	xvt_say_of_machine(1, name, "its doorbell at %s is not used: %s; it is polled", path, why);
+}
+
+/* The doorbell that --doorbell names, or one that is found. Returns an error of the first. */
+static int listen_to_doorbell(struct recorder *r, struct xvt_vm *vm)
+{
+	const struct xvt_opt_list *list = &r->opt.doorbells;
+	const char *name = xvt_session_vm_name(vm), *arg = named(list, list->n, name, strlen(name));
+	const char *path = arg ? strchr(arg, '=') + 1 : NULL;
+	char why[512];
+	int err = path ? xvt_session_wake_add(vm, path, why, sizeof(why)) : 0;
+
+	if (err)
+		xvt_error(path, "%s", why);
+	if (!path)
+		seek_doorbell(r, vm);
+	return err;
+}
+
+/* Look for the doorbells of machines whose guests had not formatted their regions yet, and of those
+ * that the session took up itself. To be called once a second. */
+static void seek_doorbells(struct recorder *r)
+{
+	struct xvt_vm *vm;
+	size_t i;
+
+	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++)
+		seek_doorbell(r, vm);
+}
+
+/* Returns 0 or -errno with the reason in `why`. */
+static int listen_by_libvirt(struct recorder *r, struct xvt_vm *vm, char *why, size_t why_size)
+{
+	struct xvt_vmm *listener;
+	int err = xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
+				     xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
+				     why_size);
+
+	if (!err)
+		xvt_session_vm_listens(vm, listener);
+	return err;
+}
+
+static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
+{
+	char why[512];
+
+	if (listen_by_libvirt(r, vm, why, sizeof(why)))
+		xvt_say_of_machine(1, xvt_session_vm_name(vm), "%s; its pauses will not be known",
+				   why);
+}
+
+/* Listen again to the domains whose libvirt was restarted. To be called once a second. */
+static void listen_again(struct recorder *r)
+{
+	struct xvt_vm *vm;
+	char why[512];
+	int answers = 0;
+	size_t i;
+
+	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++) {
+		if (!is_domain(vm) || !xvt_session_vm_unheard(vm))
+			continue;
+		if (!answers)
+			answers = xvt_libvirt_answers(r->opt.machines.libvirt_uri);
+		if (answers <= 0 || listen_by_libvirt(r, vm, why, sizeof(why)))
+			return;
+	}
+}
+
+/* A condition `crash` that cannot hold would be silent. A QEMU that is asked by QMP may or may not
+ * have the device for panics, and a module may be too old to tell of one. */
+static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
+{
+	const char *name = xvt_session_vm_name(vm);
+	const struct xvt_opt_list *qmp = &r->opt.qmp;
+	struct xvt_domain domain;
+	char uuid[XVT_UUID_TEXT], why[512];
+
+	if (!xvt_snapshots_wants_crash(r->snapshots, name) ||
+	    named(qmp, qmp->n, name, strlen(name)))
+		return;
+	if (!is_domain(vm)) {
+		xvt_say_of_machine(1, name,
+				   "the condition `crash` cannot see how it ends: no VMM "
+				   "is asked; give its QMP socket by --qmp, or record it "
+				   "as a domain; a panic is seen where its module tells it");
+		return;
+	}
+	xvt_uuid_text(xvt_session_vm_uuid(vm), uuid);
+	if (!xvt_libvirt_find(r->opt.machines.libvirt_uri, uuid, &domain, why, sizeof(why)) &&
+	    !domain.panics)
+		xvt_say_of_machine(1, name,
+				   "the condition `crash` sees its QEMU die, but a panic of "
+				   "its kernel only where its module tells it: the domain has "
+				   "no device that reports one, like <panic model='isa'/>");
+}
+
+/* A machine that came while others are recorded: what fails here does not end their recording. */
+static void on_joined(void *arg, struct xvt_vm *vm)
+{
+	struct recorder *r = arg;
+
+	if (r->rec.logs)
+		xvt_say_of_machine(0, xvt_session_vm_name(vm), "joins; its region is %s",
+				   xvt_session_vm_path(vm));
+	if (is_domain(vm))
+		listen_to_domain(r, vm);
+	else
+		listen_to_qmp(r, vm);
+	listen_to_doorbell(r, vm);
+	say_unseen_crash(r, vm);
+}
+
+static int listen_to_machines(struct recorder *r)
+{
+	struct xvt_vm *vm;
+	size_t i;
+
+	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++) {
+		if (xvt_session_vm_is_host(vm))
+			continue;
+		if (is_domain(vm))
+			listen_to_domain(r, vm);
+		else if (listen_to_qmp(r, vm))
+			return XVT_EXIT_FAIL;
+		if (listen_to_doorbell(r, vm))
+			return XVT_EXIT_FAIL;
+		say_unseen_crash(r, vm);
+	}
+	listen_to_armed(r);
+	return XVT_EXIT_OK;
+}
+
+#define WAITS_SHOWN  4u /* machines */
+#define TIME_COLUMNS 12 /* of the line of progress, before its text */
+
+/* Append ", waits for g1 (no module yet), g2 (paused)". */
+static void add_waits(const struct xvt_session *s, char *text, size_t size)
+{
+	size_t used = 0, n = 0, i;
+	struct xvt_vm *vm;
+
+	text[0] = 0;
+	for (i = 0; (vm = xvt_session_vm(s, i)); i++) {
+		const enum xvt_vm_waits w = xvt_session_vm_waits(vm);
+		char why[XVT_WAITS_TEXT];
+
+		if (w == XVT_WAITS_NOT || xvt_session_vm_is_gone(vm) || ++n > WAITS_SHOWN)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%s)",
+					 n == 1 ? ", waits for " : ", ", xvt_session_vm_name(vm),
+					 xvt_session_vm_waits_text(vm, w, why));
+		if (used >= size)
+			return;
+	}
+	if (n > WAITS_SHOWN)
+		snprintf(text + used, size - used, " and %zu more", n - WAITS_SHOWN);
+}
+
+/* Tell the terminal and the service manager how the recording goes, each second. */
+static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
+{
+	uint64_t events, lost, late;
+	char text[768], armed[64] = "", waits[512];
+
+	add_waits(r->rec.session, waits, sizeof(waits));
+	xvt_session_sums(r->rec.session, &events, &lost, &late);
+	if (xvt_armed_count(r->armed))
+		snprintf(armed, sizeof(armed), ", %zu/%zu armed", xvt_armed_ready(r->armed),
+			 xvt_armed_count(r->armed));
+	snprintf(text, sizeof(text),
+		 "%zu/%zu machines%s%s  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
+		 "  late %" PRIu64,
+		 xvt_session_ready(r->rec.session), xvt_session_machines(r->rec.session), armed,
+		 waits, events, events - *last_events, lost, late);
+	*last_events = events;
+	xvt_notify("WATCHDOG=1\nSTATUS=%s%s", text,
+		   r->bad_config ? "; its configuration has an error, see the log" : "");
+	if (r->rec.quiet || r->opt.print)
+		return;
+	/* A line that goes on in a next row would be left there by the return. */
+	if (r->columns > TIME_COLUMNS && (size_t)(r->columns - TIME_COLUMNS) < sizeof(text))
+		text[r->columns - TIME_COLUMNS] = '\0';
+	xvt_log_raw("%s%5" PRIu64 ".%" PRIu64 " s  %s%s", r->terminal ? "\r" : "",
+		    elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10, text,
+		    r->terminal ? "\033[K" : "\n");
+	r->rec.line_open = r->terminal;
+}
+
+/*
+ * Hand the trace to the file every PUSH_NS and before a long sleep, so that after a crash the file
+ * has all but the last moment. Not while the disk is slow, so that no ring waits for it. The next
+ * write reports an error.
+ */
+static void push(struct xvt_recording *rec, uint64_t now, uint64_t sleep_ns, uint64_t *pushed)
+{
+	if ((now - *pushed < PUSH_NS && sleep_ns <= PUSH_NS) || xvt_file_set_would_wait(rec->sink))
+		return;
+	*pushed = now;
+	xvt_session_flush(rec->session);
+	xvt_file_set_push(rec->sink);
+}
+
+/* Returns true if no machine is left, each of which was reported, or the trace has its size. */
+static bool is_over(struct recorder *r)
+{
+	struct xvt_recording *rec = &r->rec;
+
+	/* A machine that is stopped by request may be started. */
+	if (!r->follow && !xvt_session_alive(rec->session) && !xvt_session_stopped(rec->session) &&
+	    !xvt_armed_count(r->armed))
+		return true;
+	if (!xvt_session_size_reached(rec->session))
+		return false;
+	xvt_recording_end_line(rec);
+	if (!rec->quiet)
+		xvt_log_raw("xvtrace: %s: --max-size is reached, recording ends\n", rec->output);
+	return true;
+}
+
+static int emit_mode(const char *text, uint32_t *mode)
+{
+	if (!text || !strcmp(text, "stop"))
+		*mode = XVT_ENABLE_STOP;
+	else if (!strcmp(text, "overwrite"))
+		*mode = XVT_ENABLE_OVERWRITE;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int drain_by(const char *text, bool *reads)
+{
+	*reads = text && !strcmp(text, "io_uring");
+	return text && !*reads && strcmp(text, "mapped") ? -EINVAL : 0;
+}
+
+static int order_when(const char *text, enum xvt_order_when *when)
+{
+	static const char *const names[] = {
+		[XVT_ORDER_AUTO] = "auto", [XVT_ORDER_NOW] = "now", [XVT_ORDER_LATER] = "later"
+	};
+
+	for (int i = XVT_ORDER_AUTO; text && i <= XVT_ORDER_LATER; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*when = (enum xvt_order_when)i;
+			return 0;
+		}
+	}
+	return text ? -EINVAL : 0;
+}
+
+#define COMPRESS_IDLE_LEVEL 3u
+
+/* --compress: the level while recording, and the one of finished files; 0: none. */
+static int compress_when(const char *text, unsigned int *now, unsigned int *idle)
+{
+	uint64_t level = 0;
+	const char *end;
+	bool later;
+
+	*now = *idle = 0;
+	if (!text)
+		return 0;
+	if (!strcmp(text, "idle")) {
+		*idle = COMPRESS_IDLE_LEVEL;
+		return 0;
+	}
+	later = !strncmp(text, "idle:", 5);
+	if (xvt_parse_u64(later ? text + 5 : text, &end, &level) || *end ||
+	    level > XVT_COMPRESS_LEVEL_MAX || (later && !level))
+		return -EINVAL;
+	*(later ? idle : now) = (unsigned int)level;
+	return 0;
+}
+
+/* The level of --compress idle; 0: not given. */
+static unsigned int idle_level(const struct xvt_recorder_options *opt)
+{
+	unsigned int now, idle;
+
+	return compress_when(opt->compress, &now, &idle) ? 0 : idle;
+}
+
+static bool keeps(const struct xvt_file_keep *keep)
+{
+	return keep->bytes || keep->ns || keep->free_bytes;
+}
+
+/* The present file is never removed, so it must be a part of what is kept. */
+static bool is_unbounded(const struct xvt_recorder_options *opt)
+{
+	const unsigned int files =
+		idle_level(opt) ? 3 : 2; /* with a copy, which takes space, too */
+
+	return opt->keep.bytes &&
+	       (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / files);
+}
+
+/* Fill in what was not given. */
+static void complete(struct xvt_recorder_options *opt)
+{
+	opt->machines.all = !opt->machines.regions.n && !opt->machines.domains.n;
+	if (!opt->output)
+		opt->output = XVT_TRACE_DEFAULT;
+	if (!opt->host.buffer_bytes)
+		opt->host.buffer_bytes = XVT_HOST_BUFFER_USUAL;
+}
+
+/* Returns false after an error message. */
+static bool metrics_ok(const char *address)
+{
+	union xvt_http_address unused;
+	const char *wrong = address ? xvt_http_parse(address, &unused) : NULL;
+
+	if (wrong)
+		xvt_error("--metrics-http", "%s: %s", address, wrong);
+	return !wrong;
+}
+
+/* Returns whether the trace is to be numbered files. */
+static bool is_set(const struct xvt_recorder *how, const char *output)
+{
+	return xvt_set_is_folder(output) || (how->makes_folder && access(output, F_OK));
+}
+
+/* Check what the table of options cannot. Returns an exit status, after an error message. */
+static int check_options(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+			 struct xvt_session_options *so)
+{
+	int status = xvt_recording_options(how->command, opt->output, &opt->machines);
+	const bool set = status == XVT_EXIT_OK && is_set(how, opt->output);
+	unsigned int idle;
+
+	if (status != XVT_EXIT_OK)
+		return status;
+	if (emit_mode(opt->mode, &so->mode))
+		xvt_error(opt->mode, "--mode is stop or overwrite");
+	else if (drain_by(opt->drain, &so->drain_reads))
+		xvt_error(opt->drain, "--drain is mapped or io_uring");
+	else if (order_when(opt->order, &so->order))
+		xvt_error(opt->order, "--order is auto, now or later");
+	else if (compress_when(opt->compress, &so->compress, &idle))
+		xvt_error("--compress", "give a level, 1 (quick) to %u (small), or idle[:LEVEL]",
+			  XVT_COMPRESS_LEVEL_MAX);
+	else if (idle && !set)
+		xvt_error("--compress",
+			  "idle is for the finished files of a folder; give one, like -o %s.d/",
+			  opt->output);
+	else if ((so->compress || idle) && !xvt_pack_bound(1))
+		xvt_error("--compress", XVT_NO_ZSTD_HELP);
+	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
+		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (opt->rotate_bytes && opt->rotate_bytes < XVT_MAX_BYTES_LEAST)
+		xvt_error("--rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (is_unbounded(opt) && !xvt_error_has_line("--keep-size") &&
+		 xvt_error_has_line("--rotate-size"))
+		xvt_error("--rotate-size",
+			  "it is at most half of --keep-size (with --compress idle: a third)");
+	else if (is_unbounded(opt))
+		xvt_error("--keep-size",
+			  "it needs --rotate-size, of at most half of it (with --compress "
+			  "idle: a third)");
+	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
+		xvt_error("--snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
+	else if (opt->snapshots.when.n && !set)
+		xvt_error("--snapshot-when",
+			  "one file has no snapshots; give a folder, like "
+			  "-o %s.d/, or use xvtrace snapshot --when",
+			  opt->output);
+	else if (opt->machines.flight.n && !set)
+		xvt_error("--flight-recorder",
+			  "one file has no snapshots; give a folder, like -o %s.d/", opt->output);
+	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) && !set)
+		xvt_error_of(opt->output, how->command,
+			     "one file cannot be rotated; give a folder, like -o %s.d/",
+			     opt->output);
+	else if ((how->makes_folder || xvt_output_ok(opt->output)) &&
+		 xvt_host_events_ok(&opt->host) &&
+		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
+		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true) &&
+		 metrics_ok(opt->metrics_http))
+		return XVT_EXIT_OK;
+	return XVT_EXIT_USAGE;
+}
+
+static int check_all(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+		     struct xvt_session_options *so, char *request)
+{
+	int err, status = check_options(how, opt, so);
+
+	if (status == XVT_EXIT_OK && !xvt_machines_ok(&opt->machines))
+		status = XVT_EXIT_USAGE;
+	if (status != XVT_EXIT_OK)
+		return status;
+	err = xvt_snapshots_check(&opt->snapshots);
+	if (!err)
+		err = xvt_event_lines(&opt->events, "-e", request, XVT_REQUEST_LEN);
+	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;
+}
+
+/*
+ * All checks of options that need no machine: those of a start, of a reload, and of a configuration
+ * that is only to be checked. file: where the options are from; NULL: a command line. Fills in `so`
+ * and the request to the guests, which has room for XVT_REQUEST_LEN. Returns an exit status, after
+ * an error message.
+ */
+static int check(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+		 const struct xvt_opt_file *file, struct xvt_session_options *so, char *request)
+{
+	int status;
+
+	xvt_errors_of_file(file);
+	status = check_all(how, opt, so, request);
+	xvt_errors_of_file(NULL);
+	return status;
+}
+
+int xvt_recorder_check(struct xvt_recorder *recorder)
+{
+	struct xvt_session_options so;
+	char request[XVT_REQUEST_LEN];
+
+	complete(&recorder->opt);
+	return check(recorder, &recorder->opt, recorder->file, &so, request);
+}
+
+/* Returns whether a running recorder takes a new value of this option. */
+static bool is_live(const struct xvt_opt *o)
+{
+	return o->offset == offsetof(struct xvt_recorder_options, rotate_bytes) ||
+	       o->offset == offsetof(struct xvt_recorder_options, rotate_ns) ||
+	       o->offset == offsetof(struct xvt_recorder_options, keep.bytes) ||
+	       o->offset == offsetof(struct xvt_recorder_options, keep.ns) ||
+	       o->offset == offsetof(struct xvt_recorder_options, keep.free_bytes) ||
+	       o->offset == offsetof(struct xvt_recorder_options, machines.flight);
+}
+
+static void set_rotation(struct recorder *r)
+{
+	r->rec.keep = r->opt.keep;
+	r->rec.keep.next_bytes = r->opt.rotate_bytes;
+	r->rec.keep.copies = idle_level(&r->opt);
+}
+
+/* Take what a running recorder can of new options, and warn of the rest. */
+static void take_options(struct recorder *r, const struct xvt_recorder_options *fresh)
+{
+	const struct xvt_opt *o;
+	char taken[256] = "";
+	size_t used = 0;
+
+	for (o = xvt_recorder_opts; o->name; o++) {
+		if (xvt_opt_same(o, &r->opt, fresh))
+			continue;
+		if (!is_live(o))
+			xvt_warn(o->name, "changed; it takes effect after a restart");
+		else if (used < sizeof(taken))
+			used += (size_t)snprintf(taken + used, sizeof(taken) - used, "%s%s",
+						 used ? ", " : "", o->name);
+	}
+	xvt_note("the configuration %s was read again; new from here on: %s", r->how->config,
+		 used ? taken : "nothing");
+	r->opt.rotate_bytes = fresh->rotate_bytes;
+	r->opt.rotate_ns = fresh->rotate_ns;
+	r->opt.keep = fresh->keep;
+	set_rotation(r);
+	xvt_session_rotate_at(r->rec.session, r->opt.rotate_bytes, r->opt.rotate_ns);
+	xvt_file_set_keep(r->rec.sink, &r->rec.keep);
+	if (r->armed && xvt_rearm(r->armed, &fresh->machines.flight, r->rec.session))
+		xvt_warn("--flight-recorder", "out of memory; it is as before");
+}
+
+/* Read the options anew into `fresh`, which then points into *file. Returns whether all are good.
+ */
+static bool read_options(const struct recorder *r, struct xvt_recorder_options *fresh,
+			 struct xvt_opt_file *file)
+{
+	struct xvt_session_options so;
+	char request[XVT_REQUEST_LEN];
+
+	if (r->how->reload(r->how->reload_arg, fresh, file))
+		return false;
+	complete(fresh);
+	return check(r->how, fresh, file, &so, request) == XVT_EXIT_OK;
+}
+
+/* SIGHUP came, or a client asks for it. Returns false after an error message. */
+static bool reload(void *arg)
+{
+	struct recorder *r = arg;
+	struct xvt_recorder_options *fresh = calloc(1, sizeof(*fresh));
+	struct xvt_opt_file file = { .path = NULL };
+	bool good;
+
+	r->rec.reload = false;
+	good = fresh && read_options(r, fresh, &file);
+	if (good)
+		take_options(r, fresh);
+	else
+		xvt_warn(r->how->command, "goes on with the options that it has");
+	r->bad_config = !good;
+	free(fresh);
+	xvt_opt_file_free(&file);
+	return good;
+}
+
+/* Open the control socket. Without --control, a failure does not prevent the recording. */
+static int listen_to_clients(struct recorder *r)
+{
+	const char *path = r->opt.control;
+	char why[256];
+	int err;
+
+	r->serve = (struct xvt_serve){ .rec = &r->rec,
+				       .output = r->opt.output,
+				       .snapshots = r->snapshots,
+				       .compress_idle = r->compress_idle,
+				       .machines = &r->opt.machines,
+				       .armed = r->armed,
+				       .joined = on_joined,
+				       .reload = r->how->reload ? reload : NULL,
+				       .arg = r };
+	err = xvt_control_open(&r->rec.control, r->rec.loop, path, &xvt_serve_ops, &r->serve, why,
+			       sizeof(why));
+
+	if (err && path)
+		xvt_error(path, "%s", why);
+	else if (err && err != -ENOENT)
+		xvt_warn(r->how->command, "xvtrace status cannot ask this one: %s", why);
+	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+/* --metrics-http */
+static int listen_to_collectors(struct recorder *r)
+{
+	const char *text = r->opt.metrics_http;
+	union xvt_http_address address;
+	char why[256];
+	int err;
+
+	if (!text || xvt_http_parse(text, &address))
+		return XVT_EXIT_OK;
+	err = xvt_http_open(&r->rec.http, r->rec.loop, &address, &r->serve, why, sizeof(why));
+	if (err)
+		xvt_error("--metrics-http", "%s: %s%s", text, why,
+			  err == -EAFNOSUPPORT || err == -EPERM
+				  ? "; as a service it needs a drop-in, see xvtrace-daemon(8)"
+				  : "");
+	else
+		xvt_http_where(r->rec.http, r->serve.metrics_http);
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+/* Returns false while machines that are kept armed are being read. */
+static bool may_claim_armed(const struct recorder *r)
+{
+	return r->flight && !xvt_flight_is_busy(r->flight) &&
+	       !xvt_snapshots_look_at_armed(r->snapshots);
+}
+
+/* Tell the log of a service that there is a next file, and that old ones were removed. */
+static void log_files(struct recorder *r)
+{
+	const uint32_t file = xvt_file_set_at(r->rec.sink);
+	const uint64_t removed = xvt_file_set_removed(r->rec.sink);
+
+	if (!r->rec.logs)
+		return;
+	if (r->logged_file && file != r->logged_file)
+		xvt_note("goes on in the next file, %s", xvt_file_set_path(r->rec.sink));
+	if (removed != r->logged_removed)
+		xvt_note("%" PRIu64
+			 " of the oldest files were removed, by the limits of keep-size, "
+			 "keep-time and keep-free",
+			 removed - r->logged_removed);
+	r->logged_file = file;
+	r->logged_removed = removed;
+}
+
+static int run(struct recorder *r)
+{
+	struct xvt_recording *rec = &r->rec;
+	const uint64_t start = xvt_session_now_ns(rec->session), duration = r->opt.duration_ns;
+	uint64_t reported = start, pushed = start, events = 0, now, sleep_ns;
+	int err = 0;
+
+	/* From here on FILE is this recording, also for a reader that opens it at once. */
+	xvt_file_set_push(rec->sink);
+	xvt_printer_go(&r->printer,
+		       xvt_file_set_at(rec->sink) ? xvt_file_set_path(rec->sink) : r->opt.output);
+	xvt_notify("READY=1");
+	while (err >= 0 && !rec->stop) {
+		if (rec->reload)
+			reload(r);
+		xvt_server_serve(rec->control);
+		if (r->follow)
+			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
+		err = xvt_session_pass(rec->session, &sleep_ns);
+		if (err)
+			return err;
+		now = xvt_session_now_ns(rec->session);
+		if (duration && now - start >= duration)
+			break;
+		push(rec, now, sleep_ns, &pushed);
+		/* Before the snapshots, which may have the regions claimed. */
+		if (may_claim_armed(r))
+			xvt_armed_pass(r->armed, now);
+		if (r->snapshots)
+			xvt_snapshots_pass(r->snapshots, now);
+		log_files(r);
+		if (xvt_armed_has_new(r->armed))
+			listen_to_armed(r);
+		if (r->compress_idle)
+			xvt_compress_idle_pass(r->compress_idle, now);
+		if (now - reported >= SECOND_NS) {
+			reported = now;
+			xvt_server_tend(rec->control);
+			xvt_server_tend(rec->http);
+			listen_again(r);
+			listen_to_armed(r);
+			if (may_claim_armed(r))
+				xvt_rearm_pass(r->armed, &r->opt.machines, r->rec.session,
+					       on_joined, r);
+			seek_doorbells(r);
+			progress(r, now - start, &events);
+		}
+		if (is_over(r))
+			break;
+		if (!xvt_session_alive(rec->session))
+			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
+		if (sleep_ns > xvt_snapshots_look_ns(r->snapshots))
+			sleep_ns = xvt_snapshots_look_ns(r->snapshots);
+		if (duration && sleep_ns > start + duration - now)
+			sleep_ns = start + duration - now;
+		err = xvt_loop_run(rec->loop, sleep_ns);
+	}
+	xvt_recording_end_line(rec);
+	xvt_notify("STOPPING=1");
+	return err < 0 ? err : 0;
+}
+
+static int make_page_folder(const char *path)
+{
+	if (!path || !mkdir(path, 0755) || errno == EEXIST)
+		return XVT_EXIT_OK;
+	xvt_error(path, "cannot make this folder for clock pages: %s", strerror(errno));
+	return XVT_EXIT_FAIL;
+}
+
+/* What the recorder and its flight recorders have to open. */
+static struct xvt_business business_of(const struct recorder *r)
+{
+	const struct xvt_recorder_options *opt = &r->opt;
+
+	return (struct xvt_business){ .output = opt->output,
+				      .clock_page = opt->clock_page,
+				      .machines = &opt->machines,
+				      .qmp = &opt->qmp,
+				      .doorbells = &opt->doorbells };
+}
+
+static struct xvt_flight_options flight_options(const struct recorder *r)
+{
+	return (struct xvt_flight_options){ .business = business_of(r),
+					    .stall_timeout_ns = r->opt.stall_timeout_ns,
+					    .memory_bytes = r->opt.memory_bytes };
+}
+
+static int begin_snapshots(struct recorder *r)
+{
+	const struct xvt_flight_options of_flight = flight_options(r);
+	int err;
+
+	if (!xvt_file_set_at(r->rec.sink))
+		return XVT_EXIT_OK;
+	err = xvt_snapshots_new(&r->snapshots, &r->rec, r->opt.output, &r->opt.snapshots);
+	if (!err)
+		err = xvt_snapshots_read(r->snapshots, r->flight, r->armed, &of_flight);
+	if (err == -ENOMEM)
+		xvt_error("--snapshot-when", "out of memory");
+	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+/* Before the machines are found. */
+static int begin_armed(struct recorder *r)
+{
+	const struct xvt_machine_options *machines = &r->opt.machines;
+	const struct xvt_flight_options of_flight = flight_options(r);
+	int err;
+
+	if (!xvt_set_is_folder(r->opt.output))
+		return XVT_EXIT_OK;
+	if (xvt_armed_new(&r->armed, &machines->flight, machines->follow)) {
+		xvt_error("--flight-recorder", "out of memory");
+		return XVT_EXIT_FAIL;
+	}
+	r->opt.machines.keeper = xvt_armed_keeper(r->armed);
+	err = xvt_flight_new(&r->flight, &of_flight);
+	if (err)
+		xvt_error("--flight-recorder", "cannot start the process that reads: %s",
+			  strerror(-err));
+	else
+		xvt_recording_needs(&r->rec, xvt_flight_pid(r->flight), "reads flight recorders");
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+static int begin_compress_idle(struct recorder *r)
+{
+	const unsigned int level = idle_level(&r->opt);
+	int err =
+		level ? xvt_compress_idle_new(&r->compress_idle, &r->rec, r->opt.output, level) : 0;
+
+	if (err)
+		xvt_error("--compress", "cannot start the process that compresses: %s",
+			  strerror(-err));
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+/* Take the rights away that the passes do not need. */
+static void confine(struct recorder *r)
+{
+	const char *control = r->rec.control ? xvt_server_listener(r->rec.control)->path : NULL;
+	const struct xvt_business business = business_of(r);
+	int err = 0;
+
+	if (r->opener)
+		err = xvt_business_tell(r->opener, &business, r->rec.session, r->how->config,
+					control, &r->rules);
+	if (err) {
+		xvt_rules_free(&r->rules);
+		xvt_warn("sandbox", "the recorder opens files itself: %s", strerror(-err));
+		xvt_opener_end(r->opener);
+		r->opener = NULL;
+	}
+	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
+	if (r->opener)
+		xvt_recording_needs(&r->rec, xvt_opener_pid(r->opener), "opens files");
+}
+
+static int record(struct recorder *r)
+{
+	const struct xvt_recorder_options *opt = &r->opt;
+	const struct xvt_business business = business_of(r);
+	struct xvt_recording *rec = &r->rec;
+	char request[XVT_REQUEST_LEN];
+	struct xvt_session_options so = {
+		.join_timeout_ns = opt->join_timeout_ns,
+		.stall_timeout_ns = opt->stall_timeout_ns,
+		.memory_bytes = opt->memory_bytes,
+		.max_bytes = opt->max_bytes,
+		.rotate_bytes = opt->rotate_bytes,
+		.rotate_ns = opt->rotate_ns,
+		.clock_page_dir = opt->clock_page,
+		.run_spans = opt->run_spans,
+		.follow = opt->machines.follow,
+		.request = request,
+	};
+	int err = 0, status = check(r->how, opt, r->how->file, &so, request);
+
+	if (status == XVT_EXIT_OK)
+		status = make_page_folder(opt->clock_page);
+	if (status == XVT_EXIT_OK)
+		r->opener = xvt_business_begin(r->how->command, &business);
+	if (status == XVT_EXIT_OK)
+		status = begin_armed(r);
+	if (status == XVT_EXIT_OK)
+		status = xvt_recording_begin(rec, &so, &opt->machines);
+	if (status != XVT_EXIT_OK)
+		return status;
+	r->outcome.first_file = xvt_file_set_at(rec->sink);
+	/* Before the listeners: they tell which threads run the vCPUs. */
+	status = xvt_host_events_add(rec->session, &opt->host);
+	if (status == XVT_EXIT_OK)
+		status = begin_snapshots(r);
+	if (status == XVT_EXIT_OK)
+		status = begin_compress_idle(r);
+	xvt_qmp_asks_vcpus = opt->host.events.n || opt->host.presets.n;
+	if (status == XVT_EXIT_OK)
+		status = listen_to_machines(r);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_clients(r);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_collectors(r);
+	if (status == XVT_EXIT_OK)
+		err = xvt_recording_watch_signals(rec);
+	if (status == XVT_EXIT_OK && !err && r->how->child)
+		err = start_child(rec, r->how->child);
+	if (status == XVT_EXIT_OK && !err && opt->print)
+		err = xvt_printer_start(&r->printer);
+	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
+		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
+				       rec->logs, on_joined, r);
+	r->serve.follow = r->follow;
+	if (status == XVT_EXIT_OK && !err) {
+		confine(r);
+		err = run(r);
+		/* They end now, one after the other. */
+		rec->helper_count = 0;
+		/* After an error of the trace, that alone is said. */
+		rec->outcome = err ? NULL : &r->outcome;
+	}
+	xvt_libvirt_leave();
+	xvt_follow_end(r->follow);
+	xvt_armed_unlisten(r->armed);
+	xvt_compress_idle_free(r->compress_idle);
+	r->outcome.snapshots = r->snapshots ? xvt_snapshots_count(r->snapshots) : 0;
+	status = xvt_recording_end(rec, status, err);
+	xvt_snapshots_free(r->snapshots);
+	xvt_printer_end(&r->printer, opt->output);
+	end_child(rec);
+	if (rec->outcome && !rec->quiet)
+		xvt_outcome_say(&r->outcome, r->opt.output, rec->logs);
+	if (rec->child_status)
+		say_child(rec, r->how->child[0]);
+	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;
+}
+
+int xvt_recorder_run(const struct xvt_recorder *recorder)
+{
+	struct recorder r = {
+		.how = recorder,
+		.opt = recorder->opt,
+		.terminal = isatty(STDERR_FILENO),
+	};
+	struct winsize window;
+	int status;
+
+	if (r.terminal && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
+		r.columns = window.ws_col;
+	xvt_journal_prepare();
+	complete(&r.opt);
+	r.rec = (struct xvt_recording){ .command = recorder->command,
+					.output = r.opt.output,
+					.keep_old = !recorder->opt.output,
+					.quiet = r.opt.quiet,
+					.logs = recorder->reload,
+					.strict = !recorder->reload && !r.opt.machines.follow,
+					.patient = true,
+					.reloads = recorder->reload };
+	set_rotation(&r);
+	status = record(&r);
+	xvt_flight_free(r.flight);
+	xvt_armed_free(r.armed);
+	xvt_opener_end(r.opener);
+	xvt_rules_free(&r.rules);
+	return status;
+}
