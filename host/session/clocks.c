@@ -155,6 +155,9 @@ static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz, uin
 	if (r->clock.map.hz != hz && last) {
 		memset(r->clock.map.gains, 0, sizeof(r->clock.map.gains));
 		r->clock.trusted_ns = last->host_ns;
+		/* In the trace, the nodes of the rate before stand before the other one. */
+		xvt_session_put_inferred_node(s, r);
+		xvt_session_put_measured(s);
 	}
 	r->clock.map.hz = hz;
 	r->clock.rate_open = false;

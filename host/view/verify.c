@@ -240,6 +240,7 @@ static void fini(struct xvt_verify_state *v)
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);
+		free(v->rings[i].rates);
 		free(v->rings[i].proofs);
 		free(v->rings[i].heads);
 		free(v->rings[i].tail);

@@ -323,7 +323,7 @@ static uint64_t gained_unseen(const struct xvt_verify_ring *r, const struct xvt_
 {
 	const struct xvt_clock_node *a = &r->nodes[node], *b = a + 1;
 
-	if (node + 1 >= e->end || node + 1 >= r->nodes_then)
+	if (node + 1 >= e->end || xvt_verify_hz_at(r, node + 1) == r->hz)
 		return 0;
 	return xvt_u64_apart(b->host_ns - a->host_ns, xvt_ticks_ns(b->guest - a->guest, r->hz));
 }
@@ -668,18 +668,21 @@ static void sort_spans(struct xvt_verify_state *v)
 }
 
 /* A ring is told of anew when another rate of its clock is known. */
-static void note_rate(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+static int note_rate(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
 	struct xvt_ring_info info = { 0 };
 	struct xvt_verify_ring *r;
 
 	memcpy(&info, b->payload, b->len < sizeof(info) ? b->len : sizeof(info));
 	if (info.ring >= v->t->ring_count)
-		return;
+		return 0;
 	r = &v->rings[info.ring];
-	if (r->hz_then && r->hz_then != info.clock_hz)
-		r->nodes_then = r->node_count;
-	r->hz_then = info.clock_hz;
+	if (r->nr_rates && r->rates[r->nr_rates - 1].hz == info.clock_hz)
+		return 0;
+	if (xvt_grow(&r->rates, &r->rates_room, r->nr_rates + 1, sizeof(*r->rates)))
+		return -ENOMEM;
+	r->rates[r->nr_rates++] = (struct xvt_verify_rate){ r->node_count, info.clock_hz };
+	return 0;
 }
 
 int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
@@ -713,7 +716,7 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		else if (t->chunks[i].type == XVT_CHUNK_ROUND)
 			carried = false;
 		else if (t->chunks[i].type == XVT_CHUNK_RING)
-			note_rate(v, b);
+			err = note_rate(v, b);
 		else
 			for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &n, sizeof(n));)
 				err = add_node(v, &n, carried);

@@ -11,12 +11,12 @@
 #define XVT_VERIFY_PARTS_H
 
 #include "decode/decode.h"
+#include "trace/raws.h"
 #include "view/looks.h"
 #include "view/marks.h"
 #include "view/reclock.h"
 #include "view/spans.h"
 #include "view/verify.h"
-#include "trace/raws.h"
 #include "xvt_ring.h"
 
 enum xvt_verify_kind {
@@ -78,6 +78,12 @@ struct xvt_verify_epoch {
 	size_t end;
 };
 
+/* A nominal rate of a ring, from its node number `nodes` on; 0: the machine's. */
+struct xvt_verify_rate {
+	uint64_t nodes;
+	uint64_t hz;
+};
+
 /* An interval of host time. */
 struct xvt_verify_gap {
 	uint64_t lo_ns;
@@ -126,11 +132,12 @@ struct xvt_verify_ring {
 	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
 	struct xvt_lost recorded; /* sums of the LOST records */
 	uint64_t hz;		  /* nominal rate, beyond the nodes */
-	uint64_t hz_then;	  /* the same when the newest of its nodes was made */
-	size_t nodes_then;	  /* segments of so many nodes were made with another rate */
-	uint64_t bound_ns_max;	  /* largest bound of a segment */
-	uint64_t beside_ns_max;	  /* the same of an event beside them that has no flag U */
-	size_t carried;		  /* nodes from the file before, which has their samples */
+	struct xvt_verify_rate *rates; /* that RING chunks said, by nodes */
+	size_t nr_rates;
+	size_t rates_room;
+	uint64_t bound_ns_max;		 /* largest bound of a segment */
+	uint64_t beside_ns_max;		 /* the same of an event beside them that has no flag U */
+	size_t carried;			 /* nodes from the file before, which has their samples */
 	struct xvt_verify_proof *proofs; /* of its nodes; NULL: no sample came yet */
 	struct xvt_verify_gap *away;	 /* in which its thread was on no CPU of the host */
 	size_t nr_away;
@@ -258,6 +265,8 @@ void xvt_verify_segment(struct xvt_verify_state *v, const struct xvt_clock_node 
 int xvt_verify_prove(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		     const struct xvt_verify_epoch *e, const struct xvt_clock_sample *s,
 		     uint64_t lo, uint64_t hi);
+/* The rate with which a node, and the segment that ends there, were made. */
+uint64_t xvt_verify_hz_at(const struct xvt_verify_ring *r, size_t node);
 /* After all samples: the bounds of the ring's nodes, and its rate. */
 void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/u64.h"
+#include "base/vec.h"
 
 #define NEAR_NS	   1000000u   /* exchanges further apart do not limit each other */
 #define RATE_PART  30u	      /* what the recorder allows for the guest's rate */
@@ -67,6 +68,13 @@ static size_t node_from(const struct xvt_verify_ring *r, const struct xvt_verify
 	return from;
 }
 
+uint64_t xvt_verify_hz_at(const struct xvt_verify_ring *r, size_t node)
+{
+	const size_t n = XVT_COUNT_TO(r->rates, r->nr_rates, nodes, node);
+
+	return n && r->rates[n - 1].hz ? r->rates[n - 1].hz : r->hz;
+}
+
 /* Limits of a node's moment by one exchange; the slack is what its recorder allowed for the rate,
  * `doubt` what is not known of that. */
 static void limit(struct xvt_verify_ring *r, size_t node, const struct xvt_clock_sample *s,
@@ -74,7 +82,8 @@ static void limit(struct xvt_verify_ring *r, size_t node, const struct xvt_clock
 {
 	const struct xvt_clock_node *n = &r->nodes[node];
 	const bool after = n->guest >= s->guest;
-	const uint64_t apart = xvt_ticks_ns(xvt_u64_apart(n->guest, s->guest), r->hz);
+	const uint64_t apart =
+		xvt_ticks_ns(xvt_u64_apart(n->guest, s->guest), xvt_verify_hz_at(r, node));
 	const uint64_t doubt =
 		ROUND_NS + apart / DOUBT_PART + (node < EARLY ? apart / RATE_PART : 0);
 	const uint64_t slack = apart ? apart / RATE_PART + 1 : 0;
@@ -178,22 +187,27 @@ static void check_exact(struct xvt_verify_state *v, const struct xvt_clock_node 
 				     n->bound_ns);
 }
 
-/* The rate that the file says of the clock against the last epoch, within which it cannot have been
- * off by as much. */
+/*
+ * The rate that the file says of the clock, against the nodes that were made with it in the last
+ * epoch. Each segment's bound has what the clock gained or lost in it, and a clock that is set back
+ * all the time may lose any part of the time.
+ */
 static void check_rate(struct xvt_verify_state *v, const struct xvt_verify_ring *r)
 {
 	const struct xvt_verify_epoch *e = &r->epochs[r->epoch_count - 1];
-	const struct xvt_clock_node *a = &r->nodes[e->first], *b = &r->nodes[e->end - 1];
+	const size_t made = r->nr_rates > 1 ? r->rates[r->nr_rates - 1].nodes : 0;
+	const size_t first = made > e->first ? made : e->first;
+	const struct xvt_clock_node *a = &r->nodes[first], *b = &r->nodes[e->end - 1];
 	char text[XVT_VERIFY_RING_TEXT];
-	uint64_t ns, passed;
+	uint64_t ns, most;
 
-	if (b->host_ns <= a->host_ns || b->guest <= a->guest)
+	if (first >= e->end || b->host_ns <= a->host_ns || b->guest <= a->guest)
 		return;
 	ns = b->host_ns - a->host_ns;
-	passed = xvt_ticks_ns(b->guest - a->guest, r->hz);
-	if (ns < LONG_NS ||
-	    xvt_u64_apart(ns, passed) <=
-		    xvt_u64_sum(CREEP_NS + ns / LONG_PART, xvt_u64_sum(a->bound_ns, b->bound_ns)))
+	most = xvt_u64_sum(CREEP_NS + ns / LONG_PART, xvt_u64_sum(a->bound_ns, b->bound_ns));
+	for (const struct xvt_clock_node *n = a + 1; n <= b; n++)
+		most = xvt_u64_sum(most, n->segment_bound_ns);
+	if (ns < LONG_NS || xvt_u64_apart(ns, xvt_ticks_ns(b->guest - a->guest, r->hz)) <= most)
 		return;
 	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, a->ring),
 			     "%s: its clock counts at %" PRIu64

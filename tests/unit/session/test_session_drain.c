@@ -1247,6 +1247,40 @@ START_TEST(a_shared_rate_is_known_no_better_than_by_its_ring)
 }
 END_TEST
 
+/* A reader takes a node to be made with the rate that stands before it in the trace. */
+START_TEST(the_nodes_of_a_rate_stand_before_the_next_one)
+{
+	struct xvt_ring *r = s->rings[0];
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0, nodes = 0, rates = 0;
+
+	begin_anew();
+	xvt_clock_rate_init(&r->clock.rate, 0, s->clock.hz + s->clock.hz / 100);
+	xvt_ring_announce(s, r);
+	xvt_session_flush(s);
+	while (recording_chunk(&rec, &at))
+		;
+	for (uint64_t now = xvt_clock_read(); r->clock.map.hz == s->clock.hz;)
+		now = next_turn(now);
+	xvt_session_flush(s);
+	while ((h = recording_chunk(&rec, &at))) {
+		if (h->type == XVT_CHUNK_NODE && !rates) {
+			const struct xvt_clock_node *n = (const void *)(h + 1);
+
+			for (uint32_t i = 0; i < h->len / sizeof(*n); i++)
+				nodes += n[i].ring == 0;
+		} else if (h->type == XVT_CHUNK_RING) {
+			struct xvt_ring_info info;
+
+			memcpy(&info, h + 1, sizeof(info));
+			rates += info.ring == 0 && info.clock_hz == r->clock.map.hz;
+		}
+	}
+	ck_assert_uint_ge(rates, 1);
+	ck_assert_uint_eq(nodes, r->clock.map.count);
+}
+END_TEST
+
 /* --- answers while a pass goes on --- */
 
 START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
@@ -1513,6 +1547,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, a_beginning_ring_does_not_wait_for_idle_ones);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_shared_rate_is_known_no_better_than_by_its_ring);
+	tcase_add_test(tc, the_nodes_of_a_rate_stand_before_the_next_one);
 	tcase_add_loop_test(tc, a_step_that_is_not_known_is_what_it_can_be_at_most, 0, 2);
 	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);
 	tcase_add_test(tc, all_rings_of_a_machine_have_one_budget);

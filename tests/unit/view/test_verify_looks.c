@@ -217,6 +217,74 @@ START_TEST(a_sample_is_held_against_the_rate_that_is_known_later)
 }
 END_TEST
 
+#define SETBACKS 100u
+#define US	 1000ull
+#define GHZ	 1000000000ull
+
+struct setbacks {
+	uint64_t first_hz; /* what the recorder took for the rate of the first half */
+	uint64_t hz;
+	uint64_t bound_ns;
+	const char *said; /* NULL: no violation */
+};
+
+/*
+ * A node of a clock that is set back by 6 ms of each 40. By 0.85 GHz it is limited by two
+ * exchanges: the second one ends 50 us after it, and the rate has a slack of 30 us.
+ */
+static void put_setback(struct xvt_trace_writer *w, uint64_t i, const struct setbacks *c)
+{
+	const uint64_t guest = 1000 * MS + i * 34 * MS, ns = 1000 * MS + i * 40 * MS;
+	const bool by_two = c->first_hz != c->hz && i < SETBACKS / 2;
+	const struct xvt_clock_sample s[] = {
+		{ 0, 0, 1, 0, guest, ns - 100 * US, ns + (by_two ? 400 : 80) * US },
+		{ 0, 0, 1, 0, guest + 765 * US, ns + 800 * US, ns + 950 * US },
+	};
+	const struct xvt_clock_node n = {
+		0, 0, 1, i ? 0 : XVT_NODE_F_FIRST, guest, ns - 10 * US, 91 * US, c->bound_ns
+	};
+
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_SAMPLES, s,
+				       (uint32_t)(by_two ? 2 : 1) * sizeof(s[0]), NULL, 0),
+			 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, &n, sizeof(n), NULL, 0), 0);
+}
+
+/* A clock that is set back all the time, in one epoch: each node is held by the rate it was made
+ * with, and the rate by what the bounds have. */
+START_TEST(setbacks_are_no_lie)
+{
+	static const struct setbacks cases[] = {
+		{ GHZ, GHZ, 6 * MS, NULL },
+		{ GHZ / 100 * 85, GHZ, 6 * MS, NULL },
+		{ GHZ, GHZ, 100 * US, "Hz, but its nodes show another rate" },
+		{ GHZ, 2 * GHZ, 6 * MS, "2000000000 Hz, but its nodes show another rate" },
+		{ GHZ / 100 * 120, GHZ, 6 * MS, "its bound is" },
+	};
+	const struct setbacks *c = &cases[_i];
+	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = c->hz };
+	struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_CALLER, .clock_hz = c->first_hz };
+	struct xvt_trace_writer *w;
+
+	judged_begin(&judged);
+	w = judged.w;
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	for (uint64_t i = 0; i < SETBACKS; i++) {
+		ring.clock_hz = i < SETBACKS / 2 ? c->first_hz : c->hz;
+		if (i % (SETBACKS / 2) == 0)
+			ck_assert_int_eq(
+				xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+		put_setback(w, i, c);
+	}
+	judged_end(&judged);
+	judged_verify(&judged, "setbacks.xvt");
+	if (c->said)
+		ck_assert_msg(!!strstr(judged.lines, c->said), "%s", judged.lines);
+	else
+		ck_assert_msg(!strstr(judged.lines, "violation: "), "%s", judged.lines);
+}
+END_TEST
+
 Suite *verify_looks_suite(void)
 {
 	Suite *s = suite_create("verify_looks");
@@ -225,6 +293,7 @@ Suite *verify_looks_suite(void)
 	tcase_add_loop_test(t, verify_holds_times_against_looks, 0, 10);
 	tcase_add_loop_test(t, the_greatest_bound_is_that_of_the_file, 0, 5);
 	tcase_add_loop_test(t, a_sample_is_held_against_the_rate_that_is_known_later, 0, 4);
+	tcase_add_loop_test(t, setbacks_are_no_lie, 0, 5);
 	tcase_add_loop_test(t, a_killed_recorder_did_not_write_its_last_looks, WHOLE,
 			    KILLED_AFTER_LOOKS + 1);
 	suite_add_tcase(s, t);
