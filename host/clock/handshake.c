@@ -207,7 +207,8 @@ static bool is_near(const struct xvt_clock_source *s, const struct exchange *a,
 	return last->hi - first->lo <= s->near;
 }
 
-/* The gap from the first to the last exchange that was done near the tightest one. */
+/* The gap from the first to the last exchange that was done near the tightest one. A clock that
+ * steps may have been read a step late. */
 static struct xvt_rate_gap gap_within(const struct xvt_clock_source *s, const struct exchange *best)
 {
 	const struct exchange *a = best, *b = best, *end = s->done + s->count;
@@ -221,7 +222,9 @@ static struct xvt_rate_gap gap_within(const struct xvt_clock_source *s, const st
 		return (struct xvt_rate_gap){ 0 };
 	return (struct xvt_rate_gap){ .ticks = b->guest - a->guest,
 				      .host_ns = xvt_ticks_ns(b->lo - a->lo, hz),
-				      .doubt_ns = xvt_ticks_ns(b->hi - b->lo + a->hi - a->lo, hz) };
+				      .doubt_ns = xvt_u64_sum(
+					      xvt_ticks_ns(b->hi - b->lo + a->hi - a->lo, hz),
+					      xvt_ticks_ns(s->step, *s->t.guest_hz)) };
 }
 
 /*

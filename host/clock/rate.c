@@ -14,7 +14,7 @@
 #define EXACT_PART 8192u /* a claim is used as it is within this part, and the doubt */
 #define TRIES_MOST 6u	 /* then any gap decides: no rate at all is worse */
 #define CONFIRMED  4u	 /* gaps after which a rate is not given up for two others */
-#define SETTLED	   2u	 /* gaps after which a clock of the host's kind does not have its rate */
+#define SETTLED	   2u	 /* gaps, or measurements, that decide about an expected rate */
 /* Where measurements are further apart, a claim alone confirms no gap. */
 #define LONG_NS	   300000000u
 #define BILLION	   1000000000u
@@ -52,6 +52,11 @@ static bool agrees(const struct xvt_rate_gap *g, uint64_t hz, unsigned int part)
 	return hz && off_ns(g, hz) <= xvt_u64_sum(g->doubt_ns, g->host_ns / part);
 }
 
+static uint64_t ppb(uint64_t part, uint64_t of)
+{
+	return of ? xvt_u64_scale(part, BILLION, of) : BILLION;
+}
+
 /* The rate that the gap shows: an expected one, if it may be that. A claim is only a hint: one that
  * is a little off would be an error of every segment. */
 static uint64_t decide(const struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
@@ -61,6 +66,11 @@ static uint64_t decide(const struct xvt_clock_rate *r, const struct xvt_rate_gap
 	if (agrees(g, r->claim_hz, EXACT_PART))
 		return r->claim_hz;
 	return hz_of(g);
+}
+
+static bool is_one_expected(const struct xvt_clock_rate *r, uint64_t hz)
+{
+	return hz && (hz == r->host_hz || hz == r->claim_hz);
 }
 
 /*
@@ -74,12 +84,41 @@ static bool is_expected(const struct xvt_clock_rate *r, const struct xvt_rate_ga
 	       (g->host_ns <= LONG_NS && agrees(g, r->claim_hz, NEAR_PART));
 }
 
-/* -- several gaps ------------------------------------------------------------------- */
+/* -- within one measurement ----------------------------------------------------------- */
 
-static uint64_t ppb(uint64_t part, uint64_t of)
+/* True if the clock cannot have had that rate within the measurement. */
+static bool excludes(const struct xvt_rate_gap *within, uint64_t hz)
 {
-	return of ? xvt_u64_scale(part, BILLION, of) : BILLION;
+	return within->ticks && !agrees(within, hz, AGREE_PART);
 }
+
+/* Keeps what shows best that the clock has its rate. */
+static void note_shown(struct xvt_clock_rate *r, const struct xvt_rate_gap *within)
+{
+	const struct xvt_rate_gap *s = &r->shown;
+
+	if (!within->ticks || !agrees(within, r->hz, AGREE_PART))
+		return;
+	if (within->doubt_ns <= within->host_ns / AGREE_PART)
+		r->against = 0;
+	if (!s->ticks || ppb(within->doubt_ns, within->host_ns) < ppb(s->doubt_ns, s->host_ns))
+		r->shown = *within;
+}
+
+/*
+ * The expected rate that a measurement shows of a clock that cannot have `hz`; 0: none. One of the
+ * host's kind that ticks at the host's rate and is faster is set forward all the time.
+ */
+static uint64_t shown_against(const struct xvt_clock_rate *r, const struct xvt_rate_gap *within)
+{
+	if (!r->hz || !excludes(within, r->hz))
+		return 0;
+	if (r->hz < r->host_hz && agrees(within, r->host_hz, AGREE_PART))
+		return r->host_hz;
+	return agrees(within, r->claim_hz, AGREE_PART) ? r->claim_hz : 0;
+}
+
+/* -- several gaps ------------------------------------------------------------------- */
 
 /* How far `hz` may be off that gaps from `least` to `most` show; g: how well such a gap is
  * known. */
@@ -113,19 +152,28 @@ static uint64_t by_two_ppb(uint64_t hz, const struct xvt_rate_gap *g,
 	return xvt_u64_larger(doubt_ppb(hz, g, other, g), BILLION / AGREE_PART);
 }
 
+/* True if the clock cannot have that expected rate, but for as much of a stop in each gap. One that
+ * is near differs by less than a measurement shows: there more gaps have to do. */
+static bool is_out(const struct xvt_clock_rate *r, uint64_t expected_hz)
+{
+	if (xvt_u64_apart(r->hz, expected_hz) <= r->hz / NEAR_PART)
+		return r->confirmed >= SETTLED;
+	return excludes(&r->shown, expected_hz);
+}
+
 /*
  * As much of a stop or a step in each gap, and the clock has a rate that is expected of it: the
- * host's, or the one that the guest claims. More gaps exclude that.
+ * host's, or the one that the guest claims.
  */
 static void note_doubt(struct xvt_clock_rate *r)
 {
 	const uint64_t expected[] = { r->host_hz, r->claim_hz };
 
 	r->doubt_ppb = r->settled_ppb;
-	if (r->hz == r->host_hz || r->hz == r->claim_hz || r->confirmed >= SETTLED)
+	if (is_one_expected(r, r->hz))
 		return;
 	for (unsigned int i = 0; i < 2; i++) {
-		if (expected[i])
+		if (expected[i] && !is_out(r, expected[i]))
 			r->doubt_ppb = xvt_u64_larger(
 				r->doubt_ppb, ppb(xvt_u64_apart(r->hz, expected[i]), r->hz));
 	}
@@ -138,9 +186,20 @@ static void confirm(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 
 	r->other.ticks = 0;
 	r->tries = 0;
-	if (++r->confirmed > SETTLED)
-		return;
-	r->settled_ppb = by_two < r->settled_ppb ? by_two : r->settled_ppb;
+	if (++r->confirmed <= SETTLED)
+		r->settled_ppb = by_two < r->settled_ppb ? by_two : r->settled_ppb;
+	note_doubt(r);
+}
+
+static void begin_rate(struct xvt_clock_rate *r, uint64_t hz, const struct xvt_rate_gap *within)
+{
+	if (hz != r->hz)
+		r->shown.ticks = 0;
+	r->hz = hz;
+	note_shown(r, within);
+	r->nr_kept = 0;
+	r->other.ticks = 0;
+	r->tries = r->confirmed = r->others = r->against = 0;
 	note_doubt(r);
 }
 
@@ -157,12 +216,23 @@ static bool take_rate(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
 		r->settled_ppb = doubt_ppb(hz, g, other ? other : g, g);
 	else
 		r->settled_ppb = other ? by_two_ppb(hz, g, other) : by_one_ppb(hz, g, within);
-	r->hz = hz;
-	r->nr_kept = 0;
-	r->other.ticks = 0;
-	r->tries = r->confirmed = 0;
-	note_doubt(r);
+	begin_rate(r, hz, within);
 	return changed;
+}
+
+/* A measurement shows an expected rate, and not the one that gaps showed. The second one decides.
+ */
+static bool take_shown(struct xvt_clock_rate *r, uint64_t hz, const struct xvt_rate_gap *within)
+{
+	r->confirmed = 0;
+	r->nr_kept = 0;
+	if (++r->against < SETTLED) {
+		note_doubt(r);
+		return false;
+	}
+	r->settled_ppb = hz == r->host_hz ? 0 : by_two_ppb(hz, within, within);
+	begin_rate(r, hz, within);
+	return true;
 }
 
 static int by_hz(const void *pa, const void *pb)
@@ -183,6 +253,7 @@ static bool refine(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 	const struct xvt_rate_gap *median = &sorted[XVT_RATE_GAPS / 2];
 	unsigned int i, off = 0;
 	uint64_t hz = r->hz;
+	bool changed;
 
 	if (r->hz == r->host_hz)
 		return false;
@@ -195,13 +266,14 @@ static bool refine(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 		off += off_ns(&sorted[i], hz) > sorted[i].doubt_ns;
 	if (off >= XVT_RATE_GAPS * 3 / 4 && xvt_clock_plausible_hz(decide(r, median)))
 		hz = decide(r, median);
-	r->doubt_ppb =
+	r->settled_ppb =
 		doubt_ppb(hz, &sorted[XVT_RATE_GAPS / 4], &sorted[XVT_RATE_GAPS * 3 / 4], median);
-	if (hz == r->hz)
-		return false;
+	changed = hz != r->hz;
 	r->hz = hz;
-	r->nr_kept = 0;
-	return true;
+	if (changed)
+		r->nr_kept = 0;
+	note_doubt(r);
+	return changed;
 }
 
 /* The gap does not agree with the rate, or there is none yet. */
@@ -211,13 +283,15 @@ static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
 	const struct xvt_rate_gap before = r->other;
 	const bool again = before.ticks && agrees(g, hz_of(&before), AGREE_PART);
 
-	/* The clock itself ran otherwise: the machine stood still, or the clock jumped. */
-	if (within->ticks && !agrees(within, hz_of(g), AGREE_PART)) {
+	/* The clock itself ran otherwise: the machine stood still, or the clock jumped. It may have
+	 * another rate since it showed this one, but this measurement does not show that. */
+	if (excludes(within, hz_of(g)) ||
+	    (excludes(&r->shown, hz_of(g)) && !excludes(within, r->hz))) {
 		r->other.ticks = 0;
 		return false;
 	}
 	r->others = again ? r->others + 1 : 1;
-	if (r->others >= (r->confirmed < CONFIRMED ? 2 : 4))
+	if (r->others >= (r->confirmed < CONFIRMED && !is_one_expected(r, r->hz) ? 2 : 4))
 		return take_rate(r, g, &before, within);
 	r->other = *g;
 	r->tries++;
@@ -236,8 +310,10 @@ bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *n
 			const struct xvt_rate_gap *within, bool broken)
 {
 	const struct xvt_clock_node from = r->from;
+	const uint64_t shown_hz = shown_against(r, within);
 	struct xvt_rate_gap g;
 
+	note_shown(r, within);
 	if (!from.source || broken || node->guest <= from.guest || node->host_ns <= from.host_ns) {
 		r->from = *node;
 		return false;
@@ -249,6 +325,8 @@ bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *n
 	r->from = *node;
 	if (!xvt_clock_plausible_hz(hz_of(&g)))
 		return false;
+	if (shown_hz)
+		return take_shown(r, shown_hz, within);
 	if (!r->hz || !agrees(&g, r->hz, AGREE_PART))
 		return take_other(r, &g, within);
 	confirm(r, &g);

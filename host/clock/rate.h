@@ -6,9 +6,11 @@
  * it shows that. So no single gap decides: it may confirm what is expected (the host's rate, or the
  * rate that the guest claims), and otherwise a second one has to agree. The rate is never final:
  * two gaps in a row that agree with each other and not with it replace it; four, if many have
- * confirmed it. No rate is taken that a gap within one measurement excludes, as stops cannot be in
- * that. What is not excluded is in the doubt: a stop in a gap that decided alone, and the rates
- * that were expected.
+ * confirmed it. A clock that is stopped or set back all the time loses as much in each gap, so gaps
+ * that agree are no proof; a gap within one measurement, in which no stop can be, is one. No rate
+ * is taken that such a gap excludes. One that such gaps have shown stays until one of them excludes
+ * it. An expected rate that two of them show replaces what they exclude. What is not excluded is in
+ * the doubt: a stop in a gap that decided alone, and the rates that were expected.
  */
 #ifndef XVT_CLOCK_RATE_H
 #define XVT_CLOCK_RATE_H
@@ -35,6 +37,8 @@ struct xvt_clock_rate {
 	struct xvt_rate_gap other;  /* the last gap, if it did not agree with hz */
 	unsigned int others;	    /* gaps in a row that agree with it */
 	unsigned int confirmed;	    /* gaps that agreed with hz */
+	struct xvt_rate_gap shown;  /* within a measurement; the narrowest that agreed with hz */
+	unsigned int against;	    /* measurements that showed an expected rate, and not hz */
 	unsigned int tries;	    /* gaps that did not decide */
 	unsigned int nr_kept;
 	struct xvt_rate_gap kept[XVT_RATE_GAPS]; /* the newest that agree with hz */

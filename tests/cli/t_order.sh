@@ -107,14 +107,7 @@ reported() { "$xvtrace" report -q "$@" | numbers; }
 exported() { "$xvtrace" export -q --format text "$1" "$work/text" && numbers <"$work/text"; }
 in_ring_order() {
 	rm -f "$work/text"
-	# Beside much load the measurements are so far apart that such setbacks look like another rate, which a recorder then
-	# notes, until it takes it back; verify judges all nodes of a file by one rate.
-	if ! "$xvtrace" verify -q "$work/$1" >"$work/verify" 2>&1 && grep -qE "its nodes show another rate|its bound is" "$work/verify" &&
-		"$xvtrace" verify --notes "$work/$1" 2>/dev/null | grep -q "its clock counts at .* as it seemed before"; then
-		echo "skip - clock set back: $1: it verifies: the recorder took the setbacks for another rate"
-	else
-		check "clock set back: $1: it verifies" "$xvtrace" verify -q "$work/$1"
-	fi
+	check "clock set back: $1: it verifies" "$xvtrace" verify -q "$work/$1"
 	check "clock set back: $1: report" reported "$work/$1"
 	check "clock set back: $1: report --reclock" reported --reclock "$work/$1"
 	check "clock set back: $1: export" exported "$work/$1"
