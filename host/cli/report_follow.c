@@ -66,7 +66,7 @@ static void wait_a_moment(const struct follow *f)
 
 static bool is_enough(const struct follow *f)
 {
-	return stopped || (f->s->limit > 0 && f->x->given >= (uint64_t)f->s->limit);
+	return stopped || (f->s->limit > 0 && f->x->events >= (uint64_t)f->s->limit);
 }
 
 /* Prints what came. Returns an exit status. */
@@ -78,7 +78,7 @@ static int print_batch(struct follow *f)
 	int status, err;
 
 	if (s.limit)
-		s.limit -= (int64_t)x->given;
+		s.limit -= (int64_t)x->events;
 	if (!x->first_ns)
 		x->first_ns = xvtrace_info(x->trace)->first_ns;
 	status = xvt_select_begin(&s, x);

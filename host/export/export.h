@@ -49,7 +49,8 @@ struct xvt_export {
 	uint64_t before_ns; /* with delta: of the line before */
 	uint64_t unordered; /* events that were marked so far */
 	uint64_t skip;	    /* events that are left out at the begin, with what is before them */
-	uint64_t given;	    /* events and losses so far */
+	uint64_t given;	    /* events, losses and states so far */
+	uint64_t events;    /* of them, events */
 	uint64_t moved; /* CTF, dat: events that were out of order and got the time before them */
 	pid_t writer;	/* the process that writes the trace now; 0: none, or unknown */
 	uint64_t cut;	/* dat: events that were longer than a page, and were cut */

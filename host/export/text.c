@@ -22,6 +22,7 @@ int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 		again = got == 1 && x->once ? xvt_once_again(x->once, *event) : 0;
 	} while (again > 0);
 	x->given += got == 1;
+	x->events += got == 1 && (*event)->kind == XVTRACE_EVENT;
 	return again < 0 ? again : got;
 }
 
