@@ -62,7 +62,7 @@ wait "$recorder"
 check "it ends with the trace" ends 0 "$all" 0
 check "... as do the others" ends 0 "$one" 0
 check "the lines are those of report" cmp <(sort "$work/all") <(report "$work/t.xvt" | sort)
-check "... in order, but for what came late" eval 'grep -v "^[^ ]* *[^ ]* *L" "$work/all" | sort -s -c -n -k 1,1'
+check "... in order, but for what came late" eval 'events all | grep -v "^[^ ]* *[^ ]* *L" | sort -s -c -n -k 1,1'
 check "of one machine, too" cmp <(sort "$work/one") <(report --vm h "$work/t.xvt" | sort)
 check "nothing is said" [ ! -s "$work/all.err" ]
 check "a trace that has its end: all of it" cmp <("$xvtrace" report -f "$work/t.xvt" | sort) <(sort "$work/all")
