@@ -111,6 +111,8 @@ int __wrap_fallocate(int fd, int mode, off_t off, off_t len)
 
 int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
 {
+	if (faults.at_loop)
+		faults.at_loop();
 	if (faults.loop_err)
 		return faults.loop_err;
 	if (!nr_waiting)

@@ -23,6 +23,8 @@ struct faults {
 	off_t space; /* writes beyond it end with -ENOSPC, any_order or not; 0: there is enough */
 	bool no_fallocate; /* the file system cannot allocate ahead */
 	int packer_err;	   /* of xvt_packer_new(); 0: its own */
+	/* Is called before each run of the loop; NULL: nothing is. */
+	void (*at_loop)(void);
 };
 
 extern struct faults faults;

@@ -7,14 +7,13 @@
 #include "suites.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "recording.h"
 #include "xvt_writer.h"
 #include "trace/cursor.h"
@@ -945,19 +944,18 @@ END_TEST
 
 static const char late_name[] = "ffffffff81000000 t late 10\n";
 
-/* A guest that names a function only after the recorder has switched its rings off. */
-static void *name_late(void *arg)
+/* A guest that names a function only after the recorder has switched its rings off, and has made
+ * its first pass since. */
+static void name_late(void)
 {
 	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
-	const struct xvt_ring_host *host = rec.vm->rings[0]->host;
 
-	(void)arg;
-	while (xvt_load(&host->enable) != XVT_ENABLE_OFF)
-		sched_yield();
+	if (xvt_load(&rec.vm->rings[0]->host->enable) != XVT_ENABLE_OFF ||
+	    xvt_load(&h->symbols_done))
+		return;
 	xvt_meta_append(rec.map, &rec.g, XVT_META_KSYMS, 0, NULL, 0, late_name,
 			sizeof(late_name) - 1);
 	xvt_store_release(&h->symbols_done, 1);
-	return NULL;
 }
 
 static void end_with_names_due(uint32_t wanted)
@@ -972,13 +970,12 @@ static void end_with_names_due(uint32_t wanted)
 
 START_TEST(the_end_waits_for_names)
 {
-	pthread_t guest;
 	size_t bytes;
 
 	end_with_names_due(1);
-	ck_assert_int_eq(pthread_create(&guest, NULL, name_late, NULL), 0);
+	faults.at_loop = name_late;
 	ck_assert_int_eq(xvt_session_end(s), 0);
-	ck_assert_int_eq(pthread_join(guest, NULL), 0);
+	faults.at_loop = NULL;
 	ck_assert_uint_eq(metas(&bytes), 1);
 	xvt_session_free(s);
 	rec.s = NULL;
