@@ -3,9 +3,13 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "faults.h"
 #include "recording.h"
 
 static struct recording rec;
@@ -148,6 +152,73 @@ START_TEST(a_machine_that_is_gone_is_not_in_the_next_file)
 }
 END_TEST
 
+/* The sanitizers have memory of their own. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CYCLES 40u
+
+/* A region with a ring that was in use, and a format. */
+static void make_region(const char *path)
+{
+	const struct xvt_layout layout = { .region_size = RECORDING_REGION_SIZE,
+					   .ring_count = 4,
+					   .subbuf_size = XVT_SUBBUF_SIZE_MIN,
+					   .clock_id = XVT_CLOCK_NATIVE };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct xvt_ring_ctl *ctl;
+	struct xvt_geometry g;
+	uint8_t *map;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t)layout.region_size), 0);
+	map = mmap(NULL, layout.region_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	close(fd);
+	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
+	ck_assert_int_eq(xvt_meta_append(map, &g, XVT_META_FORMAT, 300, NULL, 0, "a format", 8), 0);
+	ctl = (void *)(map + xvt_ctl_off(&g, 0));
+	xvt_store(&ctl->state, (uint32_t)XVT_RING_OFFLINE);
+	munmap(map, layout.region_size);
+}
+
+/* A machine comes, says something, and leaves; its file is deleted. The next file is without it. */
+static void comes_and_leaves(const char *path)
+{
+	char why[256];
+	struct xvt_vm *vm;
+
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	vm = xvt_session_find(s, "g2");
+	pass();
+	ck_assert_ptr_nonnull(vm->rings[0]);
+	vm->deleted = true;
+	xvt_vm_gone(s, vm, "it is away");
+	xvt_session_rotate(s);
+	pass();
+}
+
+START_TEST(a_machine_that_has_left_keeps_no_memory)
+{
+	const char *path = scratch_path("leaves");
+	size_t before = 0, now, most = 0;
+
+	make_region(path);
+	begin();
+	s->opt.follow = true;
+	for (unsigned int i = 1; i <= CYCLES; i++) {
+		comes_and_leaves(path);
+		ck_assert_uint_eq(s->left.machines, i);
+		now = memory_in_use() - rec.sink.room;
+		if (i <= CYCLES / 2)
+			before = now > before ? now : before;
+		else
+			most = now > most ? now : most;
+	}
+	ck_assert_uint_le(most, before);
+	end();
+}
+END_TEST
+#endif
+
 /* A record that waits goes into the next file, and the clock's nodes around it must, too. */
 START_TEST(nodes_that_a_waiting_record_needs_are_kept)
 {
@@ -238,6 +309,9 @@ Suite *session_rotate_suite(void)
 
 	tcase_add_test(t, a_next_file_begins_with_all_that_was_said);
 	tcase_add_test(t, a_machine_that_is_gone_is_not_in_the_next_file);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	tcase_add_test(t, a_machine_that_has_left_keeps_no_memory);
+#endif
 	tcase_add_test(t, nodes_that_a_waiting_record_needs_are_kept);
 	tcase_add_test(t, without_a_next_file_the_first_goes_on);
 	tcase_add_test(t, a_file_ends_at_its_size_and_at_its_time);
