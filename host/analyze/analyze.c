@@ -53,6 +53,8 @@ static int begin(struct xvt_analyze *a)
 		if (xvtrace_ring(a->trace, i))
 			vcpu_of(a, xvtrace_ring(a->trace, i));
 	err = xvtrace_spans(a->trace, add_pause, a);
+	if (!err && a->options.analyses & XVT_ANALYZE_LOSSES)
+		err = losses_begin(a);
 	return err ? err : host_look_ahead(a);
 }
 
@@ -84,6 +86,11 @@ int xvt_analyze_feed(struct xvt_analyze *a, const struct xvtrace_event *ev)
 		return guest_state(a, ev);
 	if (!ev->ring || ev->machine->number >= a->info->machines || ev->flags & XVTRACE_MADE)
 		return 0;
+	if (a->losses) {
+		err = losses_event(a, ev);
+		if (err || a->options.analyses == XVT_ANALYZE_LOSSES)
+			return err;
+	}
 	if (ev->kind == XVTRACE_EVENT) {
 		t = part_type_of(a, ev->type);
 		if (!t)
@@ -105,6 +112,8 @@ int xvt_analyze_end(struct xvt_analyze *a)
 		err = vcpu_take_due(a, UINT64_MAX);
 	for (size_t i = 0; a->analyses[i] && !err; i++)
 		err = a->analyses[i]->end(a);
+	if (!err && a->losses)
+		err = losses_end(a);
 	lines_sort(&a->lines);
 	return err;
 }
@@ -125,6 +134,7 @@ void xvt_analyze_free(struct xvt_analyze *a)
 	host_fini(&a->host);
 	whos_fini(&a->whos);
 	lines_fini(&a->lines);
+	losses_fini(a);
 	free(a->stalls);
 	free(a->types);
 	free(a);

@@ -26,6 +26,7 @@ enum xvt_analysis {
 	XVT_ANALYZE_STALLS = 2u,
 	XVT_ANALYZE_SCHED = 4u,
 	XVT_ANALYZE_IRQ = 8u,
+	XVT_ANALYZE_LOSSES = 16u,
 };
 
 struct xvt_analyze_options {
@@ -33,6 +34,7 @@ struct xvt_analyze_options {
 	uint64_t min_ns;       /* handlers, waits and runs: shorter ones are left out */
 	uint64_t stall_min_ns; /* the same of stalls */
 	size_t stalls_most;    /* so many of the longest are kept at least; 0: 32,768 */
+	bool whole;	       /* the reader has XVTRACE_COUNTS, and all of the trace is read */
 	bool rough; /* quantiles are not asked for: the memory does not grow with the events */
 	/* Whether lines about this ring are wanted; NULL: all are. */
 	bool (*wants)(void *arg, const struct xvtrace_ring *ring);
@@ -86,6 +88,32 @@ struct xvt_stall {
 	bool waker_irq;		     /* from an interrupt's context */
 };
 
+/* Events that a ring lost for one reason, by its LOST records. */
+struct xvt_loss_cause {
+	uint64_t n;
+	uint64_t first_ns, last_ns;
+	uint64_t most, most_at_ns; /* at once */
+};
+
+/* What a ring lost, or all rings of a machine. */
+struct xvt_losses {
+	const struct xvtrace_machine *machine;
+	const struct xvtrace_ring *ring; /* NULL: of the machine */
+	struct xvtrace_counts counts;	 /* of the whole trace; zeros where a part of it was read */
+	struct xvt_loss_cause by[XVTRACE_CAUSES_MAX];
+	/* From the ring's record before a loss to the loss: when it began in between is not known.
+	 */
+	struct xvt_figure holes;
+	uint64_t holes_open;	    /* nothing is known of the ring before them */
+	uint64_t first_ns, last_ns; /* of the ring's records; of a machine, ... */
+	uint64_t span_ns;	    /* ... the sum over its rings */
+	enum xvt_verdict verdict;
+	const char *why; /* of another verdict than proven */
+};
+
+/* What helps against losses of this cause; "" where nothing does. */
+const char *xvt_loss_help(unsigned int cause, bool host);
+
 /* Figures of one kind of duration. */
 struct xvt_line {
 	enum xvt_analysis analysis;
@@ -112,13 +140,15 @@ int xvt_analyze_new(struct xvt_analyze **a, const struct xvt_analyze_options *op
 		    struct xvtrace *trace, struct xvtrace_reader *reader);
 /* Returns 0 or -ENOMEM. */
 int xvt_analyze_feed(struct xvt_analyze *a, const struct xvtrace_event *ev);
-/* After the last event. Returns 0 or -ENOMEM. */
+/* After the last event; of a whole trace also after xvtrace_check(). Returns 0 or -ENOMEM. */
 int xvt_analyze_end(struct xvt_analyze *a);
 void xvt_analyze_free(struct xvt_analyze *a);
 
 /* After the end: the stalls, the longest first, and the lines, in their order. */
 size_t xvt_analyze_stalls(const struct xvt_analyze *a, const struct xvt_stall **stalls);
 size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines);
+/* Each machine, and behind it its rings, those that lost most first. */
+size_t xvt_analyze_losses(const struct xvt_analyze *a, const struct xvt_losses **losses);
 /* Rings of the trace that are vCPUs; 0: there is nothing to analyze. */
 size_t xvt_analyze_vcpus(const struct xvt_analyze *a);
 /* Events of guests at times at which the thread of their vCPU was not on a CPU, whatever the bounds

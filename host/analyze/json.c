@@ -123,6 +123,60 @@ static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
 	xvt_out_char(o, '}');
 }
 
+static void put_counts(struct xvt_out *o, const struct xvtrace_counts *c)
+{
+	put_u64(o, "attempted", c->attempted);
+	put_u64(o, "delivered", c->events);
+	put_u64(o, "discarded", c->discarded);
+	put_u64(o, "lost", c->lost);
+	put_u64(o, "in_flight", c->in_flight);
+}
+
+static void put_causes(struct xvt_out *o, const struct xvt_losses *l)
+{
+	bool more = false;
+
+	xvt_out_str(o, ",\"causes\":[");
+	for (unsigned int i = 0; i < XVTRACE_CAUSES_MAX; i++) {
+		const struct xvt_loss_cause *c = &l->by[i];
+		const char *helps = xvt_loss_help(i, l->machine->host);
+
+		if (!c->n && !l->counts.lost_by[i])
+			continue;
+		xvt_out_str(o, more ? ",{" : "{");
+		more = true;
+		put_name(o, "cause", xvtrace_cause_name(i));
+		put_u64(o, "counted", l->counts.lost_by[i]);
+		put_u64(o, "n", c->n);
+		put_u64(o, "first_ns", c->first_ns);
+		put_u64(o, "last_ns", c->last_ns);
+		put_u64(o, "most", c->most);
+		put_u64(o, "most_at_ns", c->most_at_ns);
+		xvt_out_char(o, ',');
+		put_name(o, "helps", helps[0] ? helps : NULL);
+		xvt_out_char(o, '}');
+	}
+	xvt_out_char(o, ']');
+}
+
+static void put_loss(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_losses *l,
+		     bool hist)
+{
+	xvt_out_char(o, '{');
+	put_place(o, l->machine, l->ring, false);
+	if (a->options.whole)
+		put_counts(o, &l->counts);
+	put_causes(o, l);
+	put_figure(a, o, "holes", &l->holes, hist);
+	put_u64(o, "holes_open", l->holes_open);
+	put_u64(o, "span_ns", l->span_ns);
+	xvt_out_char(o, ',');
+	put_name(o, "verdict", xvt_verdict_name(l->verdict));
+	xvt_out_char(o, ',');
+	put_name(o, "why", l->why);
+	xvt_out_char(o, '}');
+}
+
 static const char *name_of(enum xvt_analysis analysis)
 {
 	return analysis == XVT_ANALYZE_CPU	? "cpu"
@@ -177,6 +231,11 @@ void xvt_analyze_json(struct xvt_analyze *a, const struct xvt_analyze_look *look
 	for (size_t i = 0; i < n; i++) {
 		xvt_out_str(o, i ? ",\n" : "\n");
 		put_stall(o, &a->stalls[i]);
+	}
+	xvt_out_str(o, "],\"losses\":[");
+	for (size_t i = 0; i < a->loss_count; i++) {
+		xvt_out_str(o, i ? ",\n" : "\n");
+		put_loss(a, o, &a->losses[i], look->hist);
 	}
 	xvt_out_str(o, "],\"lines\":[");
 	for (size_t i = 0; i < a->lines.count; i++) {

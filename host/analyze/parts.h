@@ -271,7 +271,9 @@ struct xvt_analyze {
 	struct lines lines;
 	struct xvt_stall *stalls;
 	size_t stall_count, stall_room;
-	uint64_t stalls_left_out; /* short ones that had no room */
+	uint64_t stalls_left_out;  /* short ones that had no room */
+	struct xvt_losses *losses; /* by ring, then by machine; sorted at the end */
+	size_t loss_count;
 };
 
 /* types.c: what an event is. NULL without memory. */
@@ -308,6 +310,12 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev);
 bool guest_was_paused(const struct xvt_analyze *a, const struct vcpu *v, uint64_t begin_ns,
 		      uint64_t end_ns);
+
+/* losses.c: with XVT_ANALYZE_LOSSES. */
+int losses_begin(struct xvt_analyze *a);
+int losses_event(struct xvt_analyze *a, const struct xvtrace_event *ev);
+int losses_end(struct xvt_analyze *a);
+void losses_fini(struct xvt_analyze *a);
 
 /* lines.c: the line of this kind; made where there is none. ring, who: may be NULL. NULL without
  * memory. */

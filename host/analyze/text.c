@@ -156,6 +156,98 @@ static void put_stalls(struct xvt_analyze *a, const struct xvt_analyze_look *loo
 	xvt_out_char(o, '\n');
 }
 
+/* -- losses ---------------------------------------------------------------------------- */
+
+static void put_hist(struct xvt_out *o, const struct xvt_figure *f);
+
+static void put_holes(struct xvt_out *o, const struct xvt_losses *l)
+{
+	if (l->holes.n) {
+		xvt_out_printf(o, " %7" PRIu64, l->holes.n);
+		put_duration(o, l->holes.sum_ns, 8);
+		xvt_out_printf(o, " %5.1f%%",
+			       l->span_ns ? (double)l->holes.sum_ns * 100 / (double)l->span_ns : 0);
+		put_duration(o, l->holes.max_ns, 8);
+		xvt_out_str(o, "  ");
+		xvt_out_time(o, l->holes.max_at_ns);
+	} else {
+		xvt_out_printf(o, " %7u %8s %6s %8s  %-15s", 0, "-", "-", "-", "-");
+	}
+	xvt_out_printf(o, "  %s%s%s\n", xvt_verdict_name(l->verdict), l->why ? ": " : "",
+		       l->why ? l->why : "");
+}
+
+static void put_causes(struct xvt_out *o, const struct xvt_losses *l)
+{
+	for (unsigned int i = 0; i < XVTRACE_CAUSES_MAX; i++) {
+		const struct xvt_loss_cause *c = &l->by[i];
+		const char *help = l->ring ? "" : xvt_loss_help(i, l->machine->host);
+
+		if (!c->n && !l->counts.lost_by[i])
+			continue;
+		xvt_out_printf(o, "%9s%-11s %10" PRIu64, "", xvtrace_cause_name(i),
+			       c->n ? c->n : l->counts.lost_by[i]);
+		if (c->n) {
+			xvt_out_str(o, ", first ");
+			xvt_out_time(o, c->first_ns);
+			xvt_out_str(o, ", last ");
+			xvt_out_time(o, c->last_ns);
+			xvt_out_printf(o, ", at most %" PRIu64 " at once at ", c->most);
+			xvt_out_time(o, c->most_at_ns);
+		}
+		xvt_out_printf(o, "%s%s\n", help[0] ? ": " : "", help);
+	}
+}
+
+static void put_loss(struct xvt_out *o, const struct xvt_losses *l, bool whole, bool hist)
+{
+	const struct xvtrace_counts *c = &l->counts;
+	char text[96];
+
+	if (l->ring)
+		snprintf(text, sizeof(text), "%s:%u", l->machine->name, l->ring->cpu);
+	else
+		snprintf(text, sizeof(text), "%s", l->machine->name);
+	xvt_out_printf(o, "%-9s", text);
+	if (whole)
+		xvt_out_printf(o,
+			       "%11" PRIu64 " %11" PRIu64 " %9" PRIu64 " %11" PRIu64 " %9" PRIu64,
+			       c->attempted, c->events, c->discarded, c->lost, c->in_flight);
+	else
+		xvt_out_printf(o, "%11s %11s %9s %11s %9s", "-", "-", "-", "-", "-");
+	put_holes(o, l);
+	put_causes(o, l);
+	if (hist && l->holes.n)
+		put_hist(o, &l->holes);
+}
+
+/* Rings that lost nothing have no line. */
+static void put_losses(struct xvt_analyze *a, const struct xvt_analyze_look *look,
+		       struct xvt_out *o)
+{
+	size_t of_machine = 0, left = 0;
+
+	xvt_out_printf(o, "%-9s%11s %11s %9s %11s %9s %7s %8s %6s %8s  %-15s  %s\n", "RING",
+		       "ATTEMPTED", "=DELIVERED", "+DISCARD", "+LOST", "+INFLIGHT", "HOLES", "SUM",
+		       "SHARE", "LONGEST", "BEGIN OF IT", "VERDICT");
+	for (size_t i = 0; i < a->loss_count; i++) {
+		const struct xvt_losses *l = &a->losses[i];
+
+		of_machine = l->ring ? of_machine : 0;
+		if (l->ring && !l->counts.lost && !l->holes.n && !l->holes_open &&
+		    (!l->why || !a->options.whole))
+			continue;
+		if (look->top && of_machine > look->top)
+			left++;
+		else
+			put_loss(o, l, a->options.whole, look->hist);
+		of_machine++;
+	}
+	if (left)
+		xvt_out_printf(o, "%zu more rings (--top)\n", left);
+	xvt_out_char(o, '\n');
+}
+
 /* -- lines ----------------------------------------------------------------------------- */
 
 static void put_figure(struct xvt_out *o, struct xvt_figure *f)
@@ -263,7 +355,7 @@ static void put_lines(struct xvt_analyze *a, const struct xvt_analyze_look *look
 	size_t of_group = 0, left = 0;
 
 	if (!a->lines.count) {
-		if (a->options.analyses != XVT_ANALYZE_STALLS)
+		if (a->options.analyses & ~(XVT_ANALYZE_STALLS | XVT_ANALYZE_LOSSES))
 			xvt_out_str(o, "Nothing is in the trace of these vCPUs and times.\n");
 		return;
 	}
@@ -287,6 +379,8 @@ void xvt_analyze_text(struct xvt_analyze *a, const struct xvt_analyze_look *look
 {
 	if (a->options.analyses & XVT_ANALYZE_STALLS)
 		put_stalls(a, look, o);
+	if (a->losses)
+		put_losses(a, look, o);
 	put_lines(a, look, o);
 	if (a->impossible)
 		xvt_out_printf(o,

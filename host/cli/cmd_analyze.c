@@ -61,12 +61,12 @@ static const struct {
 	const char *name;
 	enum xvt_analysis bit;
 } analyses[] = {
-	{ "cpu", XVT_ANALYZE_CPU },
-	{ "stalls", XVT_ANALYZE_STALLS },
-	{ "sched", XVT_ANALYZE_SCHED },
-	{ "irq", XVT_ANALYZE_IRQ },
+	{ "cpu", XVT_ANALYZE_CPU },	  { "stalls", XVT_ANALYZE_STALLS },
+	{ "sched", XVT_ANALYZE_SCHED },	  { "irq", XVT_ANALYZE_IRQ },
+	{ "losses", XVT_ANALYZE_LOSSES },
 };
 
+#define NAMES	 "cpu, stalls, sched, irq, losses"
 #define ANALYSES (sizeof(analyses) / sizeof(analyses[0]))
 
 /* Of "cpu,stalls". Returns 0 after a message. */
@@ -82,7 +82,7 @@ static unsigned int parse_analyses(const char *text)
 		       (strlen(analyses[i].name) != len || strncmp(analyses[i].name, at, len) != 0))
 			i++;
 		if (i == ANALYSES) {
-			xvt_error(text, "no such analysis; there are cpu, stalls, sched, irq");
+			xvt_error(text, "no such analysis; there are " NAMES);
 			return 0;
 		}
 		bits |= analyses[i].bit;
@@ -123,6 +123,9 @@ static int read_all(struct xvt_export *x, struct xvt_analyze *a)
 
 	while (!err && (got = xvt_export_next(x, &ev)) != 0)
 		err = got < 0 ? got : xvt_analyze_feed(a, ev);
+	/* The counters are those of all that can be read. */
+	if (!err && x->counts)
+		err = xvtrace_check(x->trace);
 	return err ? err : xvt_analyze_end(a);
 }
 
@@ -149,6 +152,7 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		.analyses = bits,
 		.min_ns = opts->min_ns,
 		.stall_min_ns = opts->min_ns ? opts->min_ns : STALL_NS,
+		.whole = x->counts,
 		.wants = wants,
 		.arg = &opts->select,
 	};
@@ -163,7 +167,7 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	else
 		err = show(opts, a);
-	if (!err && !xvt_analyze_vcpus(a)) {
+	if (!err && !xvt_analyze_vcpus(a) && bits != XVT_ANALYZE_LOSSES) {
 		xvt_error(xvtrace_info(x->trace)->path,
 			  "nothing to analyze: none of its rings is a vCPU's; those of programs, "
 			  "and of the host, have no guest's time");
@@ -188,12 +192,13 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
 	if (at == argc) {
-		xvt_error("analyze", "say which analysis: cpu, stalls, sched, irq");
+		xvt_error("analyze", "say which analysis: " NAMES);
 		return XVT_EXIT_USAGE;
 	}
 	bits = parse_analyses(argv[at++]);
 	if (!bits)
 		return XVT_EXIT_USAGE;
+	x.counts = bits & XVT_ANALYZE_LOSSES && !xvt_select_is_part(&opts.select);
 	if (!xvt_standard_inputs(argc - at, argv + at))
 		return XVT_EXIT_FAIL;
 	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
@@ -225,7 +230,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_analyze = {
 	.name = "analyze",
-	.args = "cpu|stalls|sched|irq [FILE.xvt|DIR]...",
+	.args = "cpu|stalls|sched|irq|losses [FILE.xvt|DIR]...",
 	.brief = "say where the guests' time went: who took their CPUs, stalls, waits, handlers",
 	.opts = analyze_opts,
 	.run = run,

@@ -46,7 +46,8 @@ bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x)
 static unsigned int reader_flags(const struct xvt_select *s, const struct xvt_export *x)
 {
 	return (s->all ? XVTRACE_ALL : 0) | (x->states ? XVTRACE_STATES : 0) |
-	       (x->gaps ? XVTRACE_GAPS : 0) | (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
+	       (x->gaps ? XVTRACE_GAPS : 0) | (x->counts ? XVTRACE_COUNTS : 0) |
+	       (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
 	       (x->bound || (s->around && x->marks) ? XVTRACE_BOUND : 0);
 }
 
@@ -425,8 +426,7 @@ static int say_reclocked(const struct xvt_export *x)
 	return 0;
 }
 
-/* Returns whether the index is enough. */
-static bool is_part(const struct xvt_select *s)
+bool xvt_select_is_part(const struct xvt_select *s)
 {
 	return s->from || s->to || s->last_ns || s->around || s->limit;
 }
@@ -529,7 +529,8 @@ int xvt_select_open_several(const struct xvt_select *s, const char *const *paths
 	}
 	x->all = s->all;
 	x->writer = xvt_beside_writer_of(paths, count);
-	if (xvt_open_several(&x->trace, paths, count, is_part(s) ? XVTRACE_PART : 0, s->quiet))
+	if (xvt_open_several(&x->trace, paths, count, xvt_select_is_part(s) ? XVTRACE_PART : 0,
+			     s->quiet))
 		return XVT_EXIT_FAIL;
 	status = start(s, xvtrace_info(x->trace)->path, x);
 	if (status)
@@ -718,7 +719,7 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	const char *path = xvtrace_info(x->trace)->path;
 	uint64_t left_out = xvtrace_reader_left_out(x->reader);
 	/* For a part of a trace, the rest is not checked. */
-	int err = failed || is_part(s) ? 0 : xvtrace_check(x->trace);
+	int err = failed || xvt_select_is_part(s) ? 0 : xvtrace_check(x->trace);
 	bool quiet = s->quiet || failed;
 	bool nameless_said = false;
 	bool found = failed || (!xvt_empty_refuse(x->trace) && say_misses(s, x, &nameless_said));

@@ -84,6 +84,9 @@ int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t co
 /* Whether the machine and the CPU of the ring are chosen, by lists that xvt_select_begin() took. */
 bool xvt_select_has_ring(const struct xvt_select *s, const struct xvtrace_ring *ring);
 
+/* Whether a part of the trace was chosen, for which its index is enough. */
+bool xvt_select_is_part(const struct xvt_select *s);
+
 /* Whether the times are those by all clock samples of the trace: of a trace that was ended, unless
  * --no-reclock says otherwise; of any trace with --reclock. */
 bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/digits.h"
 #include "base/log.h"
 #include "options/opt.h"
@@ -49,31 +50,23 @@ static void add_wrong(struct xvt_outcome *o, const char *format, ...)
 }
 
 /* The cause of most of a machine's losses, and what helps. */
-static const char *loss_help(const struct xvt_vm_outcome *m)
+static const char *loss_help(const struct xvt_vm *vm, const struct xvt_vm_outcome *m)
 {
-	static const char *const helps[] = {
-		"its rings ran full: a larger region, or fewer events",
-		"its rings were too small for an unfinished event: a larger region",
-		"events were longer than a sub-buffer: a larger region (subbuf_size of the module)",
-		"interrupts nested too deeply",
-		"interrupts disturbed too often",
-	};
+	unsigned int cause = XVTRACE_CAUSES_MAX;
 	uint64_t most = 0;
-	const char *help = "";
-	size_t i;
 
-	for (i = 0; i < sizeof(helps) / sizeof(helps[0]); i++) {
+	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
 		if (m->lost_by[i] > most) {
 			most = m->lost_by[i];
-			help = helps[i];
+			cause = i;
 		}
 	}
 	if (m->overwritten > most) {
 		most = m->overwritten;
-		help = "its rings were overwritten before they were read: a larger region";
+		cause = XVTRACE_LOST_OVERWRITTEN;
 	}
-	return m->dropped > most ? "there was no space for them: a larger --max-size or disk"
-				 : help;
+	return xvt_loss_help(m->dropped > most ? XVTRACE_LOST_DROPPED : cause,
+			     xvt_session_vm_is_host(vm));
 }
 
 /* What is added up over all machines before a line can be made. */
@@ -124,7 +117,7 @@ static void find_wrong(struct xvt_outcome *o, const struct worst *w)
 			  more_text(more, w->unnamed_machines, "have such events"));
 	if (w->loser)
 		add_wrong(o, "%s lost %s events: %s%s", xvt_session_vm_name(w->loser),
-			  xvt_digits(lost, w->lost.lost), loss_help(&w->lost),
+			  xvt_digits(lost, w->lost.lost), loss_help(w->loser, &w->lost),
 			  more_text(more, w->losers, "lost some"));
 	if (w->clock)
 		add_wrong(o,

@@ -80,6 +80,27 @@ check "and no more" eval '! grep -q noisy "$work/out"'
 check "a range: what was before is not known" json stalls '.stalls | length == 0' --from 1.000150
 check "the time of the longest is one for --around" eval '"$xvtrace" report -q --no-reclock "$trace" --vm g1 --around "$(says irq . && awk "/softirq RCU/ { print \$17 }" "$work/out")" --span 1us | grep -q softirq_entry'
 
+loss=$work/loss.xvt
+"$tools/xvt-story" "$loss" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+guest g2 1 2000
+0    h:0  switch swapper-0 R x-501
+10   g1:0 soft 1
+110  g1:0 lost 40
+120  g1:0 softx 1
+1010 g1:0 soft 1
+counts 2 0 3
+1020 g2:0 soft 1
+EOT
+trace=$loss
+check "what a machine lost, and in which share of its time" says losses '^g1 +43 +3 +0 +40 +0 +1 100\.0 us  10\.0% 100\.0 us  1\.000010000 +proven$'
+check "its cause, times, and what helps" says losses '^ +full +40, first 1\.000110000, last 1\.000110000, at most 40 at once at 1\.000110000: its rings ran full: a larger region, or fewer events$'
+check "counters that do not add up" says losses '^g2:0 +4 +1 .* cannot be told: attempted is not'
+check "of a part there are LOST records alone" says losses '^g1 +- +- +- +- +- +1 .* cannot be told: a part of the trace' --to 1.000500
+check "the JSON of losses" json losses '.losses | map(select(.cpu != null and .vm != "h")) | length == 2 and (.[0] | .attempted == .delivered + .discarded + .lost + .in_flight and .verdict == "proven" and .causes[0].n == 40 and .causes[0].cause == "full" and .holes.sum_ns == 100000) and .[1].verdict == "cannot be told"'
+check "one machine's losses" json losses '[.losses[].vm] | unique == ["g2"]' --vm g2
+
 # refuses STATUS WORDS ARG...
 refuses() {
 	local want=$1 words=$2
@@ -96,6 +117,7 @@ host 1
 0 h:0 switch swapper-0 R x-501
 EOT
 check "a trace without a vCPU" refuses 1 'nothing to analyze: none of its rings is a vCPU' cpu,stalls "$work/host.xvt"
+check "... has losses all the same" eval '"${a[@]}" losses "$work/host.xvt" | grep -q "^h .* proven$"'
 check "an empty one" refuses 2 'no such analysis' cpu, "$trace"
 check "no such machine" refuses 1 "no machine 'g9' in this trace; it has: h, g1, g2" cpu --vm g9 "$trace"
 check "no such CPU" refuses 1 'no CPU 7 in this trace' cpu --cpu 7 "$trace"

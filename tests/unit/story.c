@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "synth.h"
+#include "trace/names.h"
 
 #define RINGS_MAX 64u
 #define VMS_MAX	  8u
@@ -59,7 +60,8 @@ static struct {
 	uint32_t first_ring, cpus;
 } vms[VMS_MAX];
 static uint32_t vm_count, ring_count, bounds[RINGS_MAX];
-static uint64_t counts[RINGS_MAX], lost_counts[RINGS_MAX];
+static uint64_t counts[RINGS_MAX], lost_counts[RINGS_MAX][XVT_LOST_CAUSES];
+static uint64_t discarded[RINGS_MAX], too_many[RINGS_MAX], hidden[RINGS_MAX];
 static const char *line; /* that is read */
 
 static struct {
@@ -165,7 +167,7 @@ static void put_machine(const char *name, uint32_t cpus, uint32_t bound_ns, uint
 static int head(const char *text)
 {
 	char name[64], what[16];
-	uint32_t a, b, c = 0;
+	uint32_t a, b, c = 0, d = 0;
 
 	if (sscanf(text, "host %u", &a) == 1)
 		put_machine("h", a, 2, 0, 1);
@@ -178,6 +180,8 @@ static int head(const char *text)
 	else if (sscanf(text, "process %u %u", &a, &b) == 2)
 		put_meta(0, XVT_META_PROCESS, a, &(struct xvt_meta_process){ .tgid = b },
 			 sizeof(struct xvt_meta_process));
+	else if (sscanf(text, "counts %u %u %u %u", &a, &b, &c, &d) >= 3 && a < ring_count)
+		discarded[a] = b, too_many[a] = c, hidden[a] = d;
 	else
 		return sscanf(text, "%15s", what) != 1;
 	return 1;
@@ -243,12 +247,16 @@ static void put_task(uint16_t type, const char *task, uint32_t cpu, const char *
 	u32(cpu);
 }
 
-static uint16_t put_lost(uint32_t ring, uint32_t n)
+static uint16_t put_lost(uint32_t ring, uint32_t n, const char *cause)
 {
 	struct xvt_lost lost = { 0 };
+	unsigned int i = XVT_LOST_FULL;
 
-	lost.lost[XVT_LOST_FULL] = n;
-	lost_counts[ring] += n;
+	while (*cause && i < XVT_LOST_CAUSES && strcmp(xvt_lost_name(i), cause) != 0)
+		i++;
+	must(i < XVT_LOST_CAUSES, "no such cause");
+	lost.lost[i] = n;
+	lost_counts[ring][i] += n;
 	rec.len = 0;
 	bytes(&lost, sizeof(lost));
 	return XVT_ID_LOST;
@@ -281,7 +289,7 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 		begin(what[4] ? SOFTX : SOFT, 16, 0);
 		u32(n);
 	} else if (strcmp(what, "lost") == 0) {
-		return put_lost(ring, n);
+		return put_lost(ring, n, b);
 	} else {
 		must(0, "no such event");
 	}
@@ -355,14 +363,18 @@ static uint64_t event(const char *text)
 static void put_stats(void)
 {
 	for (uint32_t i = 0; i < ring_count; i++) {
-		const struct xvt_ring_stats st = { .ring = i,
-						   .source = XVT_SOURCE_HANDSHAKE,
-						   .epochs = 1,
-						   .attempted = counts[i] + lost_counts[i],
-						   .events = counts[i],
-						   .lost[XVT_LOST_FULL] = lost_counts[i],
-						   .bound_ns_max = bounds[i] };
+		struct xvt_ring_stats st = { .ring = i,
+					     .source = XVT_SOURCE_HANDSHAKE,
+					     .epochs = 1,
+					     .attempted = counts[i] + discarded[i] + too_many[i],
+					     .events = counts[i],
+					     .discarded = discarded[i],
+					     .bound_ns_max = bounds[i] };
 
+		for (unsigned int k = 0; k < XVT_LOST_CAUSES; k++) {
+			st.lost[k] = lost_counts[i][k] + (k ? 0 : hidden[i]);
+			st.attempted += st.lost[k];
+		}
 		put(XVT_CHUNK_STATS, &st, sizeof(st), NULL, 0);
 	}
 }
@@ -382,6 +394,9 @@ void story_make(const char *text, const char *path)
 	vm_count = ring_count = 0;
 	memset(counts, 0, sizeof(counts));
 	memset(lost_counts, 0, sizeof(lost_counts));
+	memset(discarded, 0, sizeof(discarded));
+	memset(too_many, 0, sizeof(too_many));
+	memset(hidden, 0, sizeof(hidden));
 	synth_sink_init(&sink);
 	line = "begin";
 	must(!xvt_trace_writer_new(&writer, &sink.sink, &info), "file");

@@ -7,13 +7,15 @@
  *	guest NAME CPUS BOUND_NS [HW]	a machine; hw_id of its first vCPU (0)
  *	thread TID NAME			the recorder's name of a host's thread: 501 g1:vcpu0
  *	comm TID NAME, process TID TGID	of the host
+ *	counts RING DISCARDED MORE [FULL]	of its writer: MORE attempted than are explained,
+ *						FULL more lost than LOST records say
  * Events, in order of time; a task is COMM-PID:
  *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R, S, D, T or t; FLAG: U, C or L (late)
  *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
  *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, or irq
  *	T VM:CPU migrate TASK CPU
  *	T VM:CPU irq N NAME, irqx N, soft N, softx N
- *	T VM:CPU lost N
+ *	T VM:CPU lost N [CAUSE]			full, or as the trace names it
  *	T VM paused | runs SINCE | reset | ended
  */
 #ifndef STORY_H

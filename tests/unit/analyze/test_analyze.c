@@ -48,7 +48,9 @@ static void fini(void)
 static void analyze(const char *story)
 {
 	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS |
-							   XVT_ANALYZE_SCHED | XVT_ANALYZE_IRQ,
+							   XVT_ANALYZE_SCHED | XVT_ANALYZE_IRQ |
+							   XVT_ANALYZE_LOSSES,
+					       .whole = true,
 					       .stall_min_ns = 500 * US };
 	const char *path = scratch_path("story.xvt");
 	const struct xvtrace_event *ev;
@@ -58,12 +60,14 @@ static void analyze(const char *story)
 	story_make(story, path);
 	ck_assert_msg(!xvtrace_open(&trace, path, 0, &error), "%s", error.text);
 	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
-	ck_assert_int_eq(xvtrace_reader_flags(reader, XVTRACE_BOUND | XVTRACE_STATES), 0);
+	ck_assert_int_eq(
+		xvtrace_reader_flags(reader, XVTRACE_BOUND | XVTRACE_STATES | XVTRACE_COUNTS), 0);
 	ck_assert_int_eq(xvt_once_new(&once, trace), 0);
 	ck_assert_int_eq(xvt_analyze_new(&a, &o, trace, reader), 0);
 	while (xvtrace_next(reader, &ev) > 0)
 		if (!xvt_once_again(once, ev))
 			ck_assert_int_eq(xvt_analyze_feed(a, ev), 0);
+	ck_assert_int_eq(xvtrace_check(trace), 0);
 	ck_assert_int_eq(xvt_analyze_end(a), 0);
 	stall_count = xvt_analyze_stalls(a, &stalls);
 }
@@ -759,6 +763,84 @@ START_TEST(a_wait_has_a_part_of_an_interval)
 }
 END_TEST
 
+/* -- losses ---------------------------------------------------------------------------- */
+
+/* Of a ring; cpu -1: of the machine g1. */
+static const struct xvt_losses *losses_of(int cpu)
+{
+	const struct xvt_losses *l;
+	const size_t n = xvt_analyze_losses(a, &l);
+
+	for (size_t i = 0; i < n; i++, l++)
+		if (strcmp(l->machine->name, "g1") == 0 &&
+		    (cpu < 0 ? !l->ring : l->ring && l->ring->cpu == (unsigned int)cpu))
+			return l;
+	return NULL;
+}
+
+#define LOSSES                       \
+	BUSY "20 g1:0 soft 9\n"      \
+	     "25 g1:0 lost 3\n"      \
+	     "30 g1:0 soft 1\n"      \
+	     "130 g1:0 lost 40\n"    \
+	     "135 g1:0 lost 1\n"     \
+	     "140 g1:0 softx 1\n"    \
+	     "150 g1:0 lost 5 big\n" \
+	     "1010 g1:0 switch work-10 S swapper-0\n"
+
+START_TEST(a_loss_has_its_cause_and_its_time)
+{
+	const struct xvt_losses *l;
+
+	analyze(LOSSES "counts 4 7 0\n");
+	l = losses_of(0);
+	ck_assert_int_eq(l->verdict, XVT_PROVEN);
+	ck_assert_uint_eq(l->counts.attempted, 5 + 49 + 7);
+	ck_assert_uint_eq(l->counts.events, 5);
+	ck_assert_uint_eq(l->counts.discarded, 7);
+	ck_assert_uint_eq(l->counts.lost, 49);
+	ck_assert_uint_eq(l->by[XVTRACE_LOST_FULL].n, 44);
+	ck_assert_uint_eq(l->by[XVTRACE_LOST_FULL].first_ns, STORY_BEGIN_NS + 25 * US);
+	ck_assert_uint_eq(l->by[XVTRACE_LOST_FULL].last_ns, STORY_BEGIN_NS + 135 * US);
+	ck_assert_uint_eq(l->by[XVTRACE_LOST_FULL].most, 40);
+	ck_assert_uint_eq(l->by[XVTRACE_LOST_FULL].most_at_ns, STORY_BEGIN_NS + 130 * US);
+	ck_assert_uint_eq(l->by[XVTRACE_LOST_BIG].n, 5);
+	ck_assert_uint_eq(l->holes.n, 4);
+	ck_assert_uint_eq(l->holes.sum_ns, (5 + 100 + 5 + 10) * US);
+	ck_assert_uint_eq(l->holes.max_at_ns, STORY_BEGIN_NS + 30 * US);
+	ck_assert_uint_eq(l->span_ns, 1000 * US);
+	ck_assert_uint_eq(losses_of(1)->counts.attempted, 0);
+	ck_assert_int_eq(losses_of(1)->verdict, XVT_PROVEN);
+	ck_assert_uint_eq(losses_of(-1)->counts.lost, 49);
+	ck_assert_uint_eq(losses_of(-1)->by[XVTRACE_LOST_FULL].most, 40);
+	ck_assert_uint_eq(losses_of(-1)->holes.n, 4);
+	ck_assert_uint_eq(losses_of(-1)->span_ns, 1000 * US);
+}
+END_TEST
+
+START_TEST(counters_that_do_not_add_up_prove_nothing)
+{
+	analyze(LOSSES "counts 4 7 1\n");
+	ck_assert_int_eq(losses_of(0)->verdict, XVT_UNTOLD);
+	ck_assert_ptr_nonnull(strstr(losses_of(0)->why, "attempted is not"));
+	ck_assert_int_eq(losses_of(-1)->verdict, XVT_UNTOLD);
+	ck_assert_int_eq(losses_of(1)->verdict, XVT_PROVEN);
+	analyze(LOSSES "counts 4 7 0 1\n");
+	ck_assert_int_eq(losses_of(0)->verdict, XVT_UNTOLD);
+	ck_assert_ptr_nonnull(strstr(losses_of(0)->why, "LOST records"));
+}
+END_TEST
+
+START_TEST(a_loss_before_the_first_event_has_no_begin)
+{
+	analyze(HEAD "25 g1:0 lost 3\n"
+		     "30 g1:0 soft 1\n");
+	ck_assert_uint_eq(losses_of(0)->holes.n, 0);
+	ck_assert_uint_eq(losses_of(0)->holes_open, 1);
+	ck_assert_uint_eq(losses_of(0)->by[XVTRACE_LOST_FULL].n, 3);
+}
+END_TEST
+
 /* -- figures --------------------------------------------------------------------------- */
 
 START_TEST(quantiles_are_those_of_the_sorted_numbers)
@@ -852,6 +934,9 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
 	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
 	tcase_add_test(t, a_wait_has_its_own_part);
+	tcase_add_test(t, a_loss_has_its_cause_and_its_time);
+	tcase_add_test(t, counters_that_do_not_add_up_prove_nothing);
+	tcase_add_test(t, a_loss_before_the_first_event_has_no_begin);
 	tcase_add_test(t, quantiles_are_those_of_the_sorted_numbers);
 	tcase_add_test(t, beyond_a_million_quantiles_are_a_64th_off_at_most);
 	suite_add_tcase(s, t);
