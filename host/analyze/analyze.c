@@ -8,8 +8,8 @@
 
 #include "base/vec.h"
 
-static const struct analysis *const all[] = { &analysis_cpu, &analysis_stalls, &analysis_sched,
-					      &analysis_irq };
+static const struct analysis *const all[] = { &analysis_cpu, &analysis_stalls,	&analysis_sched,
+					      &analysis_irq, &analysis_latency, &analysis_pairs };
 
 static int add_pause(void *arg, const struct xvtrace_span *span)
 {
@@ -55,6 +55,9 @@ static int begin(struct xvt_analyze *a)
 	err = xvtrace_spans(a->trace, add_pause, a);
 	if (!err && a->options.analyses & XVT_ANALYZE_LOSSES)
 		err = losses_begin(a);
+	for (size_t i = 0; a->analyses[i] && !err; i++)
+		if (a->analyses[i]->begin)
+			err = a->analyses[i]->begin(a);
 	return err ? err : host_look_ahead(a);
 }
 
@@ -73,6 +76,17 @@ int xvt_analyze_new(struct xvt_analyze **out, const struct xvt_analyze_options *
 	return begin(a);
 }
 
+static int feed_ring(struct xvt_analyze *a, const struct part_type *t,
+		     const struct xvtrace_event *ev)
+{
+	if (ev->kind == XVTRACE_EVENT) {
+		if (!a->first_ns)
+			a->first_ns = ev->ns;
+		a->last_ns = ev->ns;
+	}
+	return ev->machine->host ? host_event(a, t, ev) : guest_event(a, t, ev);
+}
+
 int xvt_analyze_feed(struct xvt_analyze *a, const struct xvtrace_event *ev)
 {
 	const struct part_type *t = NULL;
@@ -80,28 +94,24 @@ int xvt_analyze_feed(struct xvt_analyze *a, const struct xvtrace_event *ev)
 
 	if (ev->ns > a->due_ns)
 		err = vcpu_take_due(a, ev->ns);
-	if (err || (ev->kind == XVTRACE_STATE && !ev->machine))
+	if (err || !ev->machine || ev->machine->number >= a->info->machines)
 		return err;
-	if (ev->kind == XVTRACE_STATE)
-		return guest_state(a, ev);
-	if (!ev->ring || ev->machine->number >= a->info->machines || ev->flags & XVTRACE_MADE)
+	if (ev->kind != XVTRACE_STATE && (!ev->ring || ev->flags & XVTRACE_MADE))
 		return 0;
-	if (a->losses) {
+	if (a->losses)
 		err = losses_event(a, ev);
-		if (err || a->options.analyses == XVT_ANALYZE_LOSSES)
-			return err;
-	}
+	if (err || a->options.analyses == XVT_ANALYZE_LOSSES || ev->kind == XVTRACE_RECORD)
+		return err;
 	if (ev->kind == XVTRACE_EVENT) {
 		t = part_type_of(a, ev->type);
 		if (!t)
 			return -ENOMEM;
-		if (!a->first_ns)
-			a->first_ns = ev->ns;
-		a->last_ns = ev->ns;
-	} else if (ev->kind != XVTRACE_LOST) {
-		return 0;
 	}
-	return ev->machine->host ? host_event(a, t, ev) : guest_event(a, t, ev);
+	err = ev->kind == XVTRACE_STATE ? guest_state(a, ev) : feed_ring(a, t, ev);
+	for (size_t i = 0; a->analyses[i] && !err; i++)
+		if (a->analyses[i]->event)
+			err = a->analyses[i]->event(a, t, ev);
+	return err;
 }
 
 int xvt_analyze_end(struct xvt_analyze *a)
@@ -122,6 +132,9 @@ void xvt_analyze_free(struct xvt_analyze *a)
 {
 	if (!a)
 		return;
+	for (size_t i = 0; a->analyses[i]; i++)
+		if (a->analyses[i]->fini)
+			a->analyses[i]->fini(a);
 	for (size_t i = 0; i < a->vcpu_count; i++)
 		vcpu_free(a->list[i]);
 	for (unsigned int i = 0; a->guests && i < a->info->machines; i++) {
@@ -155,6 +168,11 @@ size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines)
 size_t xvt_analyze_vcpus(const struct xvt_analyze *a)
 {
 	return a->vcpu_count;
+}
+
+bool xvt_analyze_saw(const struct xvt_analyze *a, bool then)
+{
+	return a->pair_seen[then];
 }
 
 uint64_t xvt_analyze_impossible(const struct xvt_analyze *a)

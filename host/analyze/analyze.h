@@ -27,6 +27,13 @@ enum xvt_analysis {
 	XVT_ANALYZE_SCHED = 4u,
 	XVT_ANALYZE_IRQ = 8u,
 	XVT_ANALYZE_LOSSES = 16u,
+	XVT_ANALYZE_LATENCY = 32u,
+};
+
+/* An event of a pair; see xvtrace_matches(). */
+struct xvt_pair_event {
+	const char *glob; /* NULL: none was asked for */
+	const char *key;  /* a field with a number, which both events of a pair have */
 };
 
 struct xvt_analyze_options {
@@ -36,6 +43,7 @@ struct xvt_analyze_options {
 	size_t stalls_most;    /* so many of the longest are kept at least; 0: 32,768 */
 	bool whole;	       /* the reader has XVTRACE_COUNTS, and all of the trace is read */
 	bool rough; /* quantiles are not asked for: the memory does not grow with the events */
+	struct xvt_pair_event first, then;
 	/* Whether lines about this ring are wanted; NULL: all are. */
 	bool (*wants)(void *arg, const struct xvtrace_ring *ring);
 	void *arg;
@@ -130,6 +138,9 @@ struct xvt_line {
 	uint64_t own_unknown; /* durations whose own part cannot be told */
 	uint64_t untold;      /* durations that the bounds or losses leave open, and their sum */
 	uint64_t untold_ns;
+	/* Of pairs: begins without an end, ends without a begin, and ends of a key that had been
+	 * used again before, so that they may be of either begin. */
+	uint64_t no_end, no_begin, repeated;
 	enum xvt_verdict verdict;
 	const char *needs; /* NOT_RECORDED: the option that records it */
 };
@@ -149,6 +160,8 @@ size_t xvt_analyze_stalls(const struct xvt_analyze *a, const struct xvt_stall **
 size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines);
 /* Each machine, and behind it its rings, those that lost most first. */
 size_t xvt_analyze_losses(const struct xvt_analyze *a, const struct xvt_losses **losses);
+/* Whether there was an event of options.first or .then that has its key. */
+bool xvt_analyze_saw(const struct xvt_analyze *a, bool then);
 /* Rings of the trace that are vCPUs; 0: there is nothing to analyze. */
 size_t xvt_analyze_vcpus(const struct xvt_analyze *a);
 /* Events of guests at times at which the thread of their vCPU was not on a CPU, whatever the bounds

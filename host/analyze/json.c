@@ -182,12 +182,13 @@ static const char *name_of(enum xvt_analysis analysis)
 	return analysis == XVT_ANALYZE_CPU	? "cpu"
 	       : analysis == XVT_ANALYZE_STALLS ? "stalls"
 	       : analysis == XVT_ANALYZE_SCHED	? "sched"
-						: "irq";
+	       : analysis == XVT_ANALYZE_IRQ	? "irq"
+						: "latency";
 }
 
 static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_line *l, bool hist)
 {
-	const bool has_own = l->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED);
+	const bool has_own = line_has_own(l);
 
 	xvt_out_char(o, '{');
 	put_name(o, "analysis", name_of(l->analysis));
@@ -210,6 +211,11 @@ static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_
 	}
 	put_u64(o, "untold", l->untold);
 	put_u64(o, "untold_ns", l->untold_ns);
+	if (l->analysis == XVT_ANALYZE_LATENCY) {
+		put_u64(o, "no_end", l->no_end);
+		put_u64(o, "no_begin", l->no_begin);
+		put_u64(o, "repeated", l->repeated);
+	}
 	xvt_out_char(o, ',');
 	put_name(o, "verdict", xvt_verdict_name(l->verdict));
 	xvt_out_char(o, ',');

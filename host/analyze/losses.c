@@ -109,10 +109,10 @@ int losses_event(struct xvt_analyze *a, const struct xvtrace_event *ev)
 	struct xvt_losses *l;
 	int err = 0;
 
-	if (ev->ring->number >= a->info->rings)
+	if (ev->kind != XVTRACE_EVENT && ev->kind != XVTRACE_LOST)
 		return 0;
 	l = &a->losses[ev->ring->number];
-	if (!l->ring || (ev->kind != XVTRACE_EVENT && ev->kind != XVTRACE_LOST))
+	if (!l->ring)
 		return 0;
 	if (ev->kind == XVTRACE_LOST)
 		err = add_loss(a, l, ev);

@@ -25,6 +25,12 @@ enum part_kind {
 	PART_IRQ_EXIT,
 	PART_SOFTIRQ_ENTRY,
 	PART_SOFTIRQ_EXIT,
+	PART_VECTOR, /* irq_vectors: a vector's handler begins */
+	/* KVM, of the host: an interrupt is pending for a vCPU; is given to it; the hardware gives
+	 * it, which no event tells */
+	PART_ACCEPT,
+	PART_INJECT,
+	PART_POSTED,
 	/* No events of a ring: */
 	PART_LOST,
 	PART_RESET, /* the machine begins anew, or is another one */
@@ -37,12 +43,16 @@ struct part_type {
 	bool known;
 	enum part_kind kind;
 	bool queued; /* PART_WAKING: its target_cpu is the CPU on whose queue the task is */
+	/* The pair that was asked for: it begins with this event, and ends with it. */
+	const struct xvtrace_field *first_key, *then_key;
 	const struct xvtrace_field *field[PART_FIELDS];
 };
 
 enum { SWITCH_PREV, SWITCH_NEXT, SWITCH_STATE, SWITCH_NEXT_COMM };
 enum { WAKING_PID, WAKING_CPU };
 enum { IRQ_NUMBER, IRQ_NAME };
+enum { ACCEPT_APIC, ACCEPT_VECTOR };
+enum { INJECT_VECTOR, INJECT_AGAIN };
 
 /* -- threads of the host -------------------------------------------------------------- */
 
@@ -219,6 +229,10 @@ struct part_span {
 struct analysis {
 	enum xvt_analysis bit;
 	const char *name;
+	int (*begin)(struct xvt_analyze *a);
+	/* Any event, in the order of the trace; host.c and vcpu.c know it already. */
+	int (*event)(struct xvt_analyze *a, const struct part_type *t,
+		     const struct xvtrace_event *ev);
 	/* An interval, after all events before it. */
 	int (*interval)(struct xvt_analyze *a, struct vcpu *v, const struct interval *i);
 	/* A handler that returned; `begin` is its entry. */
@@ -231,9 +245,11 @@ struct analysis {
 	int (*wait)(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		    const struct part_span *span);
 	int (*end)(struct xvt_analyze *a);
+	void (*fini)(struct xvt_analyze *a);
 };
 
 extern const struct analysis analysis_cpu, analysis_stalls, analysis_sched, analysis_irq;
+extern const struct analysis analysis_latency, analysis_pairs;
 
 struct woken {
 	int pid;
@@ -274,10 +290,14 @@ struct xvt_analyze {
 	uint64_t stalls_left_out;  /* short ones that had no room */
 	struct xvt_losses *losses; /* by ring, then by machine; sorted at the end */
 	size_t loss_count;
+	struct latency *latency;
+	struct pairs *pairs;
+	bool pair_seen[2]; /* an event that begins the pair that was asked for, one that ends it */
 };
 
 /* types.c: what an event is. NULL without memory. */
 const struct part_type *part_type_of(struct xvt_analyze *a, const struct xvtrace_type *type);
+uint64_t part_value(const struct xvtrace_event *ev, const struct xvtrace_field *field);
 uint64_t part_number(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field);
 void part_text(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field,
 	       char *to, size_t size);
@@ -324,6 +344,7 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 			 const struct xvt_who *who, const char *what);
 /* Add a span to wall and own. */
 int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span);
+bool line_has_own(const struct xvt_line *line);
 void lines_sort(struct lines *l);
 void lines_fini(struct lines *l);
 

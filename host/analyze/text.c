@@ -318,9 +318,15 @@ static void put_verdict(struct xvt_out *o, const struct xvt_line *l)
 	xvt_out_char(o, '\n');
 }
 
+static void put_count(struct xvt_out *o, const char *what, uint64_t n)
+{
+	if (n)
+		xvt_out_printf(o, "%9s%-30s %8" PRIu64 "\n", "", what, n);
+}
+
 static void put_line(struct xvt_out *o, struct xvt_line *l, bool hist)
 {
-	const bool has_own = l->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED);
+	const bool has_own = line_has_own(l);
 	const char *by = strcmp(l->kind, "taken_by") == 0 ? "  by " : "";
 	char text[160], sum[32];
 
@@ -340,6 +346,9 @@ static void put_line(struct xvt_out *o, struct xvt_line *l, bool hist)
 		xvt_out_printf(o, "%9s%-30s %8" PRIu64 " %8s\n", "", "  cannot be told", l->untold,
 			       sum);
 	}
+	put_count(o, "  no end was found", l->no_end);
+	put_count(o, "  no begin was found", l->no_begin);
+	put_count(o, "  key used again before its end", l->repeated);
 	if (hist && l->wall.n)
 		put_hist(o, &l->wall);
 }

@@ -19,6 +19,8 @@ struct analyze_opts {
 	struct xvt_select select;
 	uint64_t min_ns;
 	uint64_t top;
+	const char *first, *then, *key;
+	const char *then_key; /* the second of `key`; NULL: it has one */
 	bool json;
 	bool hist;
 	bool no_pager;
@@ -35,6 +37,12 @@ static const struct xvt_opt analyze_opts[] = {
 		"the N longest stalls, and the first N lines of each kind (10)"),
 	XVT_OPT(struct analyze_opts, hist, "hist", 0, XVT_OPT_BOOL, NULL,
 		"a histogram of each line, by powers of two"),
+	XVT_OPT(struct analyze_opts, first, "first", 0, XVT_OPT_STRING, "GLOB",
+		"latency: from this event, EVENT or SYSTEM:EVENT, to that of --then"),
+	XVT_OPT(struct analyze_opts, then, "then", 0, XVT_OPT_STRING, "GLOB",
+		"latency: to this event, of any machine, with the same --key"),
+	XVT_OPT(struct analyze_opts, key, "key", 0, XVT_OPT_STRING, "FIELD[,FIELD]",
+		"latency: the number that both have; two fields: of the first, and of the other"),
 	XVT_OPT(struct analyze_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
 		"as JSON, format xvtrace-analyze/1; all lines"),
 	XVT_OPT(struct analyze_opts, select.from, "from", 0, XVT_OPT_STRING, "T",
@@ -61,12 +69,12 @@ static const struct {
 	const char *name;
 	enum xvt_analysis bit;
 } analyses[] = {
-	{ "cpu", XVT_ANALYZE_CPU },	  { "stalls", XVT_ANALYZE_STALLS },
-	{ "sched", XVT_ANALYZE_SCHED },	  { "irq", XVT_ANALYZE_IRQ },
-	{ "losses", XVT_ANALYZE_LOSSES },
+	{ "cpu", XVT_ANALYZE_CPU },	    { "stalls", XVT_ANALYZE_STALLS },
+	{ "sched", XVT_ANALYZE_SCHED },	    { "irq", XVT_ANALYZE_IRQ },
+	{ "latency", XVT_ANALYZE_LATENCY }, { "losses", XVT_ANALYZE_LOSSES },
 };
 
-#define NAMES	 "cpu, stalls, sched, irq, losses"
+#define NAMES	 "cpu, stalls, sched, irq, latency, losses"
 #define ANALYSES (sizeof(analyses) / sizeof(analyses[0]))
 
 /* Of "cpu,stalls". Returns 0 after a message. */
@@ -90,6 +98,31 @@ static unsigned int parse_analyses(const char *text)
 		if (!*at)
 			return bits;
 	}
+}
+
+/* --first, --then and --key belong together. Returns whether they do; else after a message. */
+static bool take_pair(struct analyze_opts *opts, unsigned int bits)
+{
+	static char key[128];
+	char *comma;
+
+	if (!opts->first && !opts->then && !opts->key)
+		return true;
+	if (!(bits & XVT_ANALYZE_LATENCY)) {
+		xvt_error("--first", "it is for the analysis `latency`, as --then and --key are");
+		return false;
+	}
+	if (!opts->first || !opts->then || !opts->key || strlen(opts->key) >= sizeof(key)) {
+		xvt_error("--first", "a pair takes --first EVENT --then EVENT --key FIELD");
+		return false;
+	}
+	comma = strchr(strcpy(key, opts->key), ',');
+	if (comma) {
+		*comma = '\0';
+		opts->then_key = comma + 1;
+		opts->key = key;
+	}
+	return true;
 }
 
 /* -- which lines are wanted ------------------------------------------------------------ */
@@ -146,6 +179,24 @@ static int show(const struct analyze_opts *opts, struct xvt_analyze *a)
 	return err;
 }
 
+/* Of a pair that was asked for, each event must be there. */
+static int check_pair(const struct analyze_opts *opts, const struct xvt_export *x,
+		      const struct xvt_analyze *a)
+{
+	int err = 0;
+
+	for (int i = 0; i < 2 && opts->first; i++) {
+		if (xvt_analyze_saw(a, i))
+			continue;
+		xvt_error(xvtrace_info(x->trace)->path,
+			  "no event like '%s' with a field '%s' that is a number",
+			  i ? opts->then : opts->first,
+			  i && opts->then_key ? opts->then_key : opts->key);
+		err = -ENODATA;
+	}
+	return err;
+}
+
 static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_export *x)
 {
 	const struct xvt_analyze_options o = {
@@ -153,6 +204,8 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		.min_ns = opts->min_ns,
 		.stall_min_ns = opts->min_ns ? opts->min_ns : STALL_NS,
 		.whole = x->counts,
+		.first = { opts->first, opts->key },
+		.then = { opts->then, opts->then_key ? opts->then_key : opts->key },
 		.wants = wants,
 		.arg = &opts->select,
 	};
@@ -167,6 +220,8 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	else
 		err = show(opts, a);
+	if (!err)
+		err = check_pair(opts, x, a);
 	if (!err && !xvt_analyze_vcpus(a) && bits != XVT_ANALYZE_LOSSES) {
 		xvt_error(xvtrace_info(x->trace)->path,
 			  "nothing to analyze: none of its rings is a vCPU's; those of programs, "
@@ -196,7 +251,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	bits = parse_analyses(argv[at++]);
-	if (!bits)
+	if (!bits || !take_pair(&opts, bits))
 		return XVT_EXIT_USAGE;
 	x.counts = bits & XVT_ANALYZE_LOSSES && !xvt_select_is_part(&opts.select);
 	if (!xvt_standard_inputs(argc - at, argv + at))
@@ -230,7 +285,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_analyze = {
 	.name = "analyze",
-	.args = "cpu|stalls|sched|irq|losses [FILE.xvt|DIR]...",
+	.args = "cpu|stalls|sched|irq|latency|losses [FILE.xvt|DIR]...",
 	.brief = "say where the guests' time went: who took their CPUs, stalls, waits, handlers",
 	.opts = analyze_opts,
 	.run = run,

@@ -80,6 +80,24 @@ check "and no more" eval '! grep -q noisy "$work/out"'
 check "a range: what was before is not known" json stalls '.stalls | length == 0' --from 1.000150
 check "the time of the longest is one for --around" eval '"$xvtrace" report -q --no-reclock "$trace" --vm g1 --around "$(says irq . && awk "/softirq RCU/ { print \$17 }" "$work/out")" --span 1us | grep -q softirq_entry'
 
+lat=$work/latency.xvt
+"$tools/xvt-story" "$lat" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+guest g2 1 2000
+10   g1:0 mark xvt-ping send 1
+60   g2:0 mark xvt-ping recv 1
+70   g1:0 mark xvt-ping send 2
+100  g1:0 soft 3
+180  g2:0 soft 3
+EOT
+trace=$lat
+check "a message" says latency '^g1 +messages +1 50\.00 us .* 1\.000010000 +4\.000 us 4\.000 us  proven$'
+check "one that nobody received" says latency '^ +no end was found +1$'
+check "any pair" says latency '^g1 +softirq_entry -> softirq_entry +1 80\.00 us .* proven$' --first softirq_entry --then softirq_entry --key vec
+check "the JSON of pairs" json latency '.lines | map(select(.kind == "pair" and .vm == "g1")) | length == 1 and .[0].wall.sum_ns == 80000 and .[0].wall.bound_ns_max == 4000 and .[0].no_end == 0' --first softirq_entry --then softirq_entry --key vec,vec
+check "of one machine alone" json latency '[.lines[].vm] | unique == ["g1"]' --vm g1
+
 loss=$work/loss.xvt
 "$tools/xvt-story" "$loss" <<'EOT' || exit 1
 host 1
@@ -116,6 +134,10 @@ check "an unknown one" refuses 2 'no such analysis; there are cpu, stalls' cpu,s
 host 1
 0 h:0 switch swapper-0 R x-501
 EOT
+check "half a pair" refuses 2 'a pair takes --first EVENT --then EVENT --key FIELD' latency --first softirq_entry "$lat"
+check "a pair for another analysis" refuses 2 'it is for the analysis .latency' cpu --first a --then b --key c "$lat"
+check "a pair that is not there" refuses 1 "no event like 'softirq_exit' with a field 'vec' that is a number" latency --first softirq_entry --then softirq_exit --key vec "$lat"
+check "a key that is not there" refuses 1 "no event like 'softirq_entry' with a field 'gone'" latency --first softirq_entry --then softirq_entry --key vec,gone "$lat"
 check "a trace without a vCPU" refuses 1 'nothing to analyze: none of its rings is a vCPU' cpu,stalls "$work/host.xvt"
 check "... has losses all the same" eval '"${a[@]}" losses "$work/host.xvt" | grep -q "^h .* proven$"'
 check "an empty one" refuses 2 'no such analysis' cpu, "$trace"

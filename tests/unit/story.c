@@ -19,7 +19,24 @@
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-enum { SWITCH = 314, XSWITCH, WAKING, WAKEUP, MIGRATE, IRQ, IRQX, SOFT, SOFTX };
+enum {
+	SWITCH = 314,
+	XSWITCH,
+	WAKING,
+	WAKEUP,
+	MIGRATE,
+	IRQ,
+	IRQX,
+	SOFT,
+	SOFTX,
+	ACCEPT,
+	POSTED,
+	INJECT,
+	VECTOR,
+	TIMER,
+	EXPIRE,
+	CANCEL
+};
 
 static const struct format {
 	uint32_t type;
@@ -52,6 +69,16 @@ static const struct format {
 	{ IRQX, "irq", "irq_handler_exit", { "int irq;4;1", "int ret;4;1" } },
 	{ SOFT, "irq", "softirq_entry", { "unsigned int vec;4;0" } },
 	{ SOFTX, "irq", "softirq_exit", { "unsigned int vec;4;0" } },
+	{ ACCEPT, "kvm", "kvm_apic_accept_irq", { "__u32 apicid;4;0", "__u32 vec;4;0" } },
+	{ POSTED, "kvm", "kvm_apicv_accept_irq", { "__u32 apicid;4;0", "__u32 vec;4;0" } },
+	{ INJECT, "kvm", "kvm_inj_virq", { "unsigned int vector;4;0", "int reinjected;4;1" } },
+	{ VECTOR, "irq_vectors", "local_timer_entry", { "int vector;4;1" } },
+	{ TIMER, "timer", "hrtimer_start", { "void * hrtimer;8;0", "s64 expires;8;1" } },
+	{ EXPIRE,
+	  "timer",
+	  "hrtimer_expire_entry",
+	  { "void * hrtimer;8;0", "s64 now;8;1", "void * function;8;0" } },
+	{ CANCEL, "timer", "hrtimer_cancel", { "void * hrtimer;8;0" } },
 };
 
 static struct xvt_trace_writer *writer;
@@ -288,6 +315,35 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 	} else if (strcmp(what, "soft") == 0 || strcmp(what, "softx") == 0) {
 		begin(what[4] ? SOFTX : SOFT, 16, 0);
 		u32(n);
+	} else if (strcmp(what, "accept") == 0 || strcmp(what, "posted") == 0) {
+		begin(what[0] == 'a' ? ACCEPT : POSTED, strncmp(c, "irq", 3) == 0 ? 8 : 0,
+		      pid_of(c));
+		u32(n);
+		u32((uint32_t)strtoul(b, NULL, 10));
+	} else if (strcmp(what, "inject") == 0) {
+		begin(INJECT, 0, pid_of(b));
+		u32(n);
+		u32(c[0] != '\0');
+	} else if (strcmp(what, "vector") == 0) {
+		begin(VECTOR, 0, 0);
+		u32(n);
+	} else if (strcmp(what, "timer") == 0 || strcmp(what, "expire") == 0) {
+		const uint64_t function = 0xffffffff81000000u;
+		const int64_t ns = STORY_GUEST_NS + (int64_t)(strtod(b, NULL) * 1000);
+
+		begin(what[0] == 't' ? TIMER : EXPIRE, 0, 0);
+		u32(n);
+		u32(0);
+		bytes(&ns, sizeof(ns));
+		bytes(&function, sizeof(function));
+	} else if (strcmp(what, "cancel") == 0) {
+		begin(CANCEL, 0, 0);
+		u32(n);
+		u32(0);
+	} else if (strcmp(what, "mark") == 0) {
+		rec.len = 0;
+		bytes(args, strcspn(args, "\n"));
+		return XVT_ID_TEXT;
 	} else if (strcmp(what, "lost") == 0) {
 		return put_lost(ring, n, b);
 	} else {
@@ -356,7 +412,7 @@ static uint64_t event(const char *text)
 	h.id = make(ring, what, text + at);
 	h.len = (uint16_t)rec.len;
 	must(!xvt_trace_event(writer, &h, rec.p), "event");
-	counts[ring] += h.id == XVT_ID_FTRACE;
+	counts[ring] += h.id != XVT_ID_LOST;
 	return ns;
 }
 

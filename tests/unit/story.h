@@ -16,12 +16,19 @@
  *	T VM:CPU migrate TASK CPU
  *	T VM:CPU irq N NAME, irqx N, soft N, softx N
  *	T VM:CPU lost N [CAUSE]			full, or as the trace names it
+ *	T VM:CPU accept|posted APIC VECTOR BY	of KVM, on the host; BY: as above, or irq-PID
+ *	T VM:CPU inject VECTOR BY [again]	the same
+ *	T VM:CPU vector N			the handler of a vector begins
+ *	T VM:CPU timer N DUE, expire N NOW, cancel N	an hrtimer; DUE, NOW: by the guest's clock
+ *	T VM:CPU mark TEXT			a program's text
  *	T VM paused | runs SINCE | reset | ended
  */
 #ifndef STORY_H
 #define STORY_H
 
 #define STORY_BEGIN_NS 1000000000ull
+/* The guests' own clock at the begin. */
+#define STORY_GUEST_NS 77000000000ll
 
 /* Writes the trace. Aborts with the line that is wrong. */
 void story_make(const char *text, const char *path);

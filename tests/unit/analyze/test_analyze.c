@@ -32,6 +32,7 @@ static struct xvt_once *once;
 static struct xvt_analyze *a;
 static const struct xvt_stall *stalls;
 static size_t stall_count;
+static struct xvt_pair_event pair_first, pair_then;
 
 static void fini(void)
 {
@@ -49,7 +50,9 @@ static void analyze(const char *story)
 {
 	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS |
 							   XVT_ANALYZE_SCHED | XVT_ANALYZE_IRQ |
-							   XVT_ANALYZE_LOSSES,
+							   XVT_ANALYZE_LOSSES | XVT_ANALYZE_LATENCY,
+					       .first = pair_first,
+					       .then = pair_then,
 					       .whole = true,
 					       .stall_min_ns = 500 * US };
 	const char *path = scratch_path("story.xvt");
@@ -763,6 +766,251 @@ START_TEST(a_wait_has_a_part_of_an_interval)
 }
 END_TEST
 
+/* -- latency --------------------------------------------------------------------------- */
+
+#define TWO HEAD "guest g2 1 2000\n"
+
+static void is_pairs(const char *kind, uint64_t n, uint64_t sum_us, uint64_t untold)
+{
+	struct xvt_line *l = line(kind, -1, "");
+
+	ck_assert_ptr_nonnull(l);
+	ck_assert_uint_eq(l->wall.n, n);
+	ck_assert_uint_eq(l->wall.sum_ns, sum_us * US);
+	ck_assert_uint_eq(l->untold, untold);
+}
+
+START_TEST(a_message_takes_from_its_send_to_its_receipt)
+{
+	analyze(TWO "100 g1:0 mark xvt-ping send 5\n"
+		    "120 g1:1 mark xvt-ping send 6\n"
+		    "150 g2:0 mark xvt-ping recv 5\n"
+		    "160 g2:0 mark xvt-pong send 5\n"
+		    "180 g2:0 mark xvt-ping recv 6\n"
+		    "200 g1:0 mark xvt-pong recv 5\n"
+		    "220 g1:0 mark xvt-ping send 5\n"
+		    "230 g2:0 mark xvt-ping recv 5\n"
+		    "240 g1:0 mark xvt-ping send 7\n"
+		    "250 g2:0 mark xvt-ping recv 8\n");
+	is_pairs("message", 3, 50 + 60 + 10, 0);
+	ck_assert_uint_eq(line("message", -1, "")->wall.max_ns, 60 * US);
+	ck_assert_uint_eq(line("message", -1, "")->wall.max_at_ns, STORY_BEGIN_NS + 120 * US);
+	ck_assert_uint_eq(line("message", -1, "")->wall.bound_most_ns, 4000);
+	ck_assert_uint_eq(line("message", -1, "")->no_end, 1);
+	ck_assert_uint_eq(line("message", -1, "")->no_begin, 0);
+	ck_assert_int_eq(line("message", -1, "")->verdict, XVT_PROVEN);
+	ck_assert_uint_eq(line("message_to", -1, "  to g2")->wall.n, 3);
+	ck_assert_ptr_null(line("message_to", -1, "  to g1"));
+}
+END_TEST
+
+/* 18: an end may be of the first begin or of the second one, until as many ended. */
+START_TEST(a_key_that_is_used_again_is_not_paired)
+{
+	analyze(TWO "100 g1:0 mark xvt-ping send 7\n"
+		    "200 g1:0 mark xvt-ping send 7\n"
+		    "250 g2:0 mark xvt-ping recv 7\n"
+		    "300 g1:0 mark xvt-ping send 7\n"
+		    "350 g2:0 mark xvt-ping recv 7\n"
+		    "360 g2:0 mark xvt-ping recv 7\n"
+		    "400 g1:0 mark xvt-ping send 7\n"
+		    "420 g2:0 mark xvt-ping recv 7\n"
+		    "500 g1:0 mark xvt-ping send 8\n");
+	is_pairs("message", 1, 20, 0);
+	ck_assert_uint_eq(line("message", -1, "")->repeated, 3);
+	ck_assert_uint_eq(line("message", -1, "")->no_end, 1);
+}
+END_TEST
+
+START_TEST(a_receipt_of_two_senders_is_of_either)
+{
+	analyze(TWO "guest g3 1 2000\n"
+		    "100 g1:0 mark xvt-ping send 7\n"
+		    "110 g3:0 mark xvt-ping send 7\n"
+		    "150 g2:0 mark xvt-ping recv 7\n"
+		    "160 g2:0 mark xvt-ping recv 7\n");
+	ck_assert_ptr_null(line("message_to", -1, ""));
+	ck_assert_uint_eq(line("message", -1, "")->wall.n, 0);
+	ck_assert_uint_eq(line("message", -1, "")->repeated, 1);
+	ck_assert_int_eq(line("message", -1, "")->verdict, XVT_UNTOLD);
+}
+END_TEST
+
+/* 19: both bounds together are 4 us. */
+START_TEST(bounds_leave_the_order_of_a_message_open)
+{
+	analyze(TWO "100 g2:0 mark xvt-ping recv 1\n"
+		    "103 g1:0 mark xvt-ping send 1\n"
+		    "200 g2:0 mark xvt-ping recv 2\n" /* of a send that was not recorded */
+		    "210 g1:0 mark xvt-ping send 2\n"
+		    "230 g2:0 mark xvt-ping recv 2\n"
+		    "300 g1:0 mark xvt-ping send 3\n"
+		    "303.9 g2:0 mark xvt-ping recv 3\n"
+		    "400 g1:0 mark xvt-ping send 4\n"
+		    "404.1 g2:0 mark xvt-ping recv 4\n"
+		    "500U g1:0 mark xvt-ping send 5\n"
+		    "600 g2:0 mark xvt-ping recv 5\n");
+	ck_assert_uint_eq(line("message", -1, "")->wall.n, 2);
+	ck_assert_uint_eq(line("message", -1, "")->wall.sum_ns, 20 * US + 4100);
+	ck_assert_uint_eq(line("message", -1, "")->untold, 3);
+	ck_assert_uint_eq(line("message", -1, "")->untold_ns, 3900 + 100 * US);
+}
+END_TEST
+
+START_TEST(a_loss_may_hide_the_other_end)
+{
+	analyze(TWO "100 g1:0 mark xvt-ping send 1\n"
+		    "120 g2:0 lost 3\n"
+		    "150 g2:0 mark xvt-ping recv 1\n"
+		    "200 g1:0 mark xvt-ping send 2\n"
+		    "220 g1:1 lost 3\n"
+		    "250 g2:0 mark xvt-ping recv 2\n"
+		    "300 g1:0 mark xvt-ping send 3\n"
+		    "340 g2:0 mark xvt-ping recv 3\n");
+	is_pairs("message", 1, 40, 2);
+}
+END_TEST
+
+/* In one ring the order is that of the events, whatever the bounds are. */
+START_TEST(a_pair_is_any_two_events_with_a_key)
+{
+	pair_first = (struct xvt_pair_event){ "irq:softirq_entry", "vec" };
+	pair_then = (struct xvt_pair_event){ "softirq_exit", "vec" };
+	analyze(TWO "100 g1:0 soft 1\n"
+		    "101 g1:0 softx 1\n"
+		    "200 g1:0 soft 9\n"
+		    "210 g2:0 soft 3\n"
+		    "250 g2:0 softx 9\n");
+	is_pairs("pair", 2, 1 + 50, 0);
+	ck_assert(xvt_analyze_saw(a, false) && xvt_analyze_saw(a, true));
+	ck_assert_str_eq(line("pair", -1, "")->what, "irq:softirq_entry -> softirq_exit");
+	ck_assert_uint_eq(line("pair_to", -1, "  to g1")->wall.sum_ns, 1 * US);
+	pair_then.key = "no_field";
+	analyze(TWO "100 g1:0 soft 1\n101 g1:0 softx 1\n");
+	ck_assert(xvt_analyze_saw(a, false) && !xvt_analyze_saw(a, true));
+	ck_assert_int_eq(line("pair", -1, "")->verdict, XVT_NOT_RECORDED);
+	/* The same event on both sides. */
+	pair_then = pair_first;
+	analyze(TWO "100 g1:0 soft 1\n130 g2:0 soft 1\n200 g1:0 soft 1\n");
+	is_pairs("pair", 1, 30, 0);
+	ck_assert_uint_eq(line("pair", -1, "")->no_end, 1);
+	pair_first = pair_then = (struct xvt_pair_event){ 0 };
+}
+END_TEST
+
+/* Many keys that wait, and are taken out in another order. */
+START_TEST(many_pairs_wait_at_a_time)
+{
+	const unsigned int n = 3000;
+	char *story = malloc(n * 100);
+	size_t len = (size_t)sprintf(story, TWO);
+
+	for (unsigned int i = 0; i < n; i++)
+		len += (size_t)sprintf(story + len, "%u g1:0 mark xvt-ping send %u\n", 100 + i,
+				       i * 64);
+	for (unsigned int i = 0; i < n; i++)
+		len += (size_t)sprintf(story + len, "%u g2:0 mark xvt-ping recv %u\n",
+				       100 + n + 10 * i, i * 1717 % n * 64);
+	analyze(story);
+	ck_assert_uint_eq(line("message", -1, "")->wall.n, n);
+	ck_assert_uint_eq(line("message", -1, "")->no_end, 0);
+	free(story);
+}
+END_TEST
+
+START_TEST(a_vcpu_takes_from_its_wake_up_to_its_guests_event)
+{
+	analyze(BUSY
+		"30 h:0 switch x-501 S other-900\n"
+		"1000 h:1 waking x-501 0 other-7\n"
+		"1040 h:0 switch other-900 R x-501\n"
+		"1100 g1:0 soft 1\n"
+		"1110 g1:0 softx 1\n"
+		"1130 h:0 switch x-501 R other-900\n" /* pre-empted: no wake-up */
+		"1140 h:0 switch other-900 R x-501\n"
+		"1150 g1:0 soft 1\n"
+		"1200 h:0 switch x-501 S other-900\n"
+		"2000 h:1 waking x-501 0 other-7\n"
+		"2010 h:0 switch other-900 R x-501\n"
+		"2011.5 g1:0 softx 1\n" /* within its bound */
+		"2100 h:0 switch x-501 S other-900\n"
+		"2150 h:1 waking x-501 0 other-7\n"
+		"2159 g1:0 soft 1\n" /* it was behind the switch, and the next is not the first */
+		"2160 h:0 switch other-900 R x-501\n"
+		"2190 g1:0 softx 1\n");
+	ck_assert_uint_eq(line("vcpu_wake", 0, "")->wall.n, 3);
+	ck_assert_uint_eq(line("vcpu_wake", 0, "")->wall.sum_ns, (40 + 10 + 10) * US);
+	ck_assert_uint_eq(line("vcpu_wake", 0, "")->wall.max_at_ns, STORY_BEGIN_NS + 1000 * US);
+	ck_assert_uint_eq(line("vcpu_start", 0, "")->wall.n, 1);
+	ck_assert_uint_eq(line("vcpu_start", 0, "")->wall.sum_ns, 60 * US);
+	ck_assert_uint_eq(line("vcpu_start", 0, "")->untold, 2);
+	ck_assert_int_eq(line("accept_inject", -1, "")->verdict, XVT_NOT_RECORDED);
+}
+END_TEST
+
+/* 12: KVM has the APIC's numbers. */
+START_TEST(an_interrupt_is_found_by_apic_and_vector)
+{
+	analyze("host 2\n"
+		"guest g1 2 2000 8\n"
+		"thread 508 g1:vcpu8\n"
+		"thread 509 g1:vcpu9\n"
+		"0 h:0 switch swapper-0 R x-509\n"
+		"10 g1:1 switch swapper-0 R work-10\n"
+		"90 h:1 accept 9 48 x-508\n"
+		"95 h:1 accept 9 49 x-508\n"
+		"100 h:1 accept 9 48 x-508\n" /* pending already */
+		"110 h:0 inject 48 x-509\n"
+		"115 h:0 inject 48 x-509 again\n"
+		"150 g1:1 soft 1\n"
+		"160 g1:1 vector 49\n"
+		"170 g1:1 vector 48\n"
+		"200 h:1 accept 9 50 irq-508\n" /* by whom is not known */
+		"210 h:0 inject 50 x-509\n"
+		"211 g1:1 softx 1\n" /* within its bound */
+		"300 h:0 inject 49 x-509\n"
+		"330 g1:1 vector 49\n"
+		"340 h:0 inject 48 x-509\n" /* its accept was not recorded */
+		"345 g1:1 softx 1\n"
+		"400 h:1 accept 9 51 x-508\n"
+		"410 h:1 lost 5\n"
+		"420 h:0 inject 51 x-509\n"
+		"430 g1:1 lost 5\n"
+		"440 g1:1 softx 1\n");
+	ck_assert_uint_eq(line("accept_inject", 1, "")->wall.n, 2);
+	ck_assert_uint_eq(line("accept_inject", 1, "")->wall.sum_ns, (20 + 205) * US);
+	ck_assert_uint_eq(line("accept_inject", 1, "")->no_begin, 3);
+	ck_assert_ptr_null(line("accept_inject", 0, ""));
+	ck_assert_uint_eq(line("inject_guest", 1, "")->wall.n, 3);
+	ck_assert_uint_eq(line("inject_guest", 1, "")->wall.sum_ns, (40 + 30 + 5) * US);
+	ck_assert_uint_eq(line("inject_guest", 1, "")->untold, 1);
+	ck_assert_uint_eq(line("inject_handler", 1, "")->wall.n, 2);
+	ck_assert_uint_eq(line("inject_handler", 1, "")->wall.sum_ns, (60 + 30) * US);
+}
+END_TEST
+
+/* 22 */
+START_TEST(posted_interrupts_are_not_told)
+{
+	analyze(BUSY "90 h:1 posted 0 48 x-502\n"
+		     "150 g1:0 soft 1\n");
+	ck_assert_uint_eq(line("posted", 0, "")->wall.n, 0);
+	ck_assert_uint_eq(line("posted", 0, "")->untold, 1);
+	ck_assert_int_eq(line("posted", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_ptr_null(line("accept_inject", -1, ""));
+}
+END_TEST
+
+START_TEST(a_reset_drops_interrupts_that_wait)
+{
+	analyze(BUSY "90 h:1 accept 0 48 x-502\n"
+		     "100 g1 reset\n"
+		     "900 h:0 inject 48 x-501\n");
+	ck_assert_uint_eq(line("accept_inject", 0, "")->wall.n, 0);
+	ck_assert_uint_eq(line("accept_inject", 0, "")->no_begin, 1);
+}
+END_TEST
+
 /* -- losses ---------------------------------------------------------------------------- */
 
 /* Of a ring; cpu -1: of the machine g1. */
@@ -934,6 +1182,17 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
 	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
 	tcase_add_test(t, a_wait_has_its_own_part);
+	tcase_add_test(t, a_message_takes_from_its_send_to_its_receipt);
+	tcase_add_test(t, a_key_that_is_used_again_is_not_paired);
+	tcase_add_test(t, a_receipt_of_two_senders_is_of_either);
+	tcase_add_test(t, bounds_leave_the_order_of_a_message_open);
+	tcase_add_test(t, a_loss_may_hide_the_other_end);
+	tcase_add_test(t, a_pair_is_any_two_events_with_a_key);
+	tcase_add_test(t, many_pairs_wait_at_a_time);
+	tcase_add_test(t, a_vcpu_takes_from_its_wake_up_to_its_guests_event);
+	tcase_add_test(t, an_interrupt_is_found_by_apic_and_vector);
+	tcase_add_test(t, posted_interrupts_are_not_told);
+	tcase_add_test(t, a_reset_drops_interrupts_that_wait);
 	tcase_add_test(t, a_loss_has_its_cause_and_its_time);
 	tcase_add_test(t, counters_that_do_not_add_up_prove_nothing);
 	tcase_add_test(t, a_loss_before_the_first_event_has_no_begin);

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pairs.c - how long it takes from one event to another with the same key, of any machines: the
+ * messages that programs mark ("xvt-ping send 12", "xvt-ping recv 12"), and the pair that was asked
+ * for. A pair is told if its key says which two events belong together, no event of either machine
+ * was lost in between, and the bounds of both times prove their order.
+ *
+ * A key that begins again before it ended may have lost its end, or that may come late. Nothing
+ * tells the two apart, so as many ends as began are of either, and are counted and not paired.
+ */
+#include "analyze/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keys that wait at a time. Beyond this, nothing is told of new ones. */
+#define OPEN_MOST (1u << 20)
+
+/* One end of a pair. */
+struct point {
+	uint64_t ns, bound_ns; /* bound: XVTRACE_NO_BOUND where the time is in doubt, too */
+	const struct xvtrace_ring *ring;
+};
+
+struct entry {
+	bool used;
+	bool messages;
+	uint64_t key;
+	uint32_t begins; /* that have no end; 0: an end came first */
+	bool again;	 /* its key was used again before it ended */
+	struct point at; /* its begin, or that end */
+};
+
+struct pairs {
+	struct entry *v;
+	size_t count, room;
+	uint64_t lost_ns[]; /* when events were lost last, by machine */
+};
+
+static int begin(struct xvt_analyze *a)
+{
+	a->pairs = calloc(1, sizeof(*a->pairs) + (a->info->machines + 1) * sizeof(uint64_t));
+	return a->pairs ? 0 : -ENOMEM;
+}
+
+static void fini(struct xvt_analyze *a)
+{
+	if (a->pairs)
+		free(a->pairs->v);
+	free(a->pairs);
+}
+
+/* -- keys that wait -------------------------------------------------------------------- */
+
+static size_t home_of(const struct pairs *p, uint64_t key, bool messages)
+{
+	return ((key * 2 + messages) * 0x9e3779b97f4a7c15ull >> 20) & (p->room - 1);
+}
+
+static int grow(struct pairs *p)
+{
+	struct pairs more = *p;
+
+	if (p->room > 2 * p->count)
+		return 0;
+	more.room = p->room ? 2 * p->room : 1024;
+	more.v = calloc(more.room, sizeof(*more.v));
+	if (!more.v)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->room; i++) {
+		size_t at;
+
+		if (!p->v[i].used)
+			continue;
+		at = home_of(&more, p->v[i].key, p->v[i].messages);
+		while (more.v[at].used)
+			at = (at + 1) & (more.room - 1);
+		more.v[at] = p->v[i];
+	}
+	free(p->v);
+	p->v = more.v;
+	p->room = more.room;
+	return 0;
+}
+
+/* Those behind it move up, so that a search ends at the first that is not used. */
+static void take_out(struct pairs *p, struct entry *e)
+{
+	size_t hole = (size_t)(e - p->v), at = hole;
+
+	for (;;) {
+		size_t home;
+
+		at = (at + 1) & (p->room - 1);
+		if (!p->v[at].used)
+			break;
+		home = home_of(p, p->v[at].key, p->v[at].messages);
+		if (((at - home) & (p->room - 1)) < ((at - hole) & (p->room - 1)))
+			continue;
+		p->v[hole] = p->v[at];
+		hole = at;
+	}
+	p->v[hole].used = false;
+	p->count--;
+}
+
+/* Which entry of a key an event is for. */
+struct wanted_entry {
+	uint64_t key;
+	bool messages;
+	bool begun; /* one that waits for its end; else an end that came first */
+	/* Messages: of this machine, or of any other one. */
+	const struct xvtrace_machine *machine;
+	bool others;
+};
+
+/* The next one behind `e`; NULL: the first. */
+static struct entry *find(struct pairs *p, const struct wanted_entry *w, const struct entry *e)
+{
+	size_t at;
+
+	if (!p->room)
+		return NULL;
+	at = e ? (size_t)(e - p->v) + 1 : home_of(p, w->key, w->messages);
+	for (at &= p->room - 1; p->v[at].used; at = (at + 1) & (p->room - 1)) {
+		struct entry *found = &p->v[at];
+
+		if (found->key == w->key && found->messages == w->messages &&
+		    !found->begins == !w->begun &&
+		    (!w->messages || (found->at.ring->machine != w->machine) == w->others))
+			return found;
+	}
+	return NULL;
+}
+
+/* -- pairs ----------------------------------------------------------------------------- */
+
+/* Of all that begin in the machine. */
+static struct xvt_line *line_all(struct xvt_analyze *a, bool messages,
+				 const struct xvtrace_ring *ring)
+{
+	char what[96] = "messages";
+
+	if (!messages)
+		snprintf(what, sizeof(what), "%s -> %s", a->options.first.glob,
+			 a->options.then.glob);
+	return line_of(a, XVT_ANALYZE_LATENCY, messages ? "message" : "pair", ring->machine, NULL,
+		       NULL, what);
+}
+
+static bool is_wanted(const struct xvt_analyze *a, const struct xvtrace_ring *ring)
+{
+	return !a->options.wants || a->options.wants(a->options.arg, ring);
+}
+
+enum count { NO_BEGIN, NO_END, REPEATED, LEFT_OUT };
+
+static int count(struct xvt_analyze *a, bool messages, const struct point *at, enum count what,
+		 uint64_t n)
+{
+	struct xvt_line *l;
+
+	if (!is_wanted(a, at->ring))
+		return 0;
+	l = line_all(a, messages, at->ring);
+	if (!l)
+		return -ENOMEM;
+	l->no_begin += what == NO_BEGIN ? n : 0;
+	l->no_end += what == NO_END ? n : 0;
+	l->repeated += what == REPEATED ? n : 0;
+	l->untold += what == LEFT_OUT ? n : 0;
+	return 0;
+}
+
+static int put(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *at,
+	       bool begun)
+{
+	struct pairs *p = a->pairs;
+	size_t i;
+
+	if (p->count == OPEN_MOST)
+		return count(a, messages, at, LEFT_OUT, 1);
+	if (grow(p))
+		return -ENOMEM;
+	for (i = home_of(p, key, messages); p->v[i].used; i = (i + 1) & (p->room - 1))
+		;
+	p->v[i] = (struct entry){
+		.used = true, .messages = messages, .key = key, .begins = begun, .at = *at
+	};
+	p->count++;
+	return 0;
+}
+
+/* Events that were lost may have been others of that key. */
+static bool is_told(const struct pairs *p, const struct point *from, const struct point *to,
+		    uint64_t bound_ns)
+{
+	if (p->lost_ns[from->ring->machine->number] > from->ns ||
+	    p->lost_ns[to->ring->machine->number] > from->ns)
+		return false;
+	/* The order in a ring is that of its events. */
+	return from->ns < to->ns && (from->ring == to->ring || to->ns - from->ns > bound_ns);
+}
+
+static int add_pair(struct xvt_analyze *a, bool messages, const struct point *from,
+		    const struct point *to)
+{
+	const uint64_t ns = to->ns > from->ns ? to->ns - from->ns : 0;
+	const bool bounded = from->bound_ns < XVTRACE_NO_BOUND && to->bound_ns < XVTRACE_NO_BOUND;
+	const uint64_t bound_ns = bounded ? from->bound_ns + to->bound_ns : XVTRACE_NO_BOUND;
+	struct xvt_line *lines[2];
+	char what[96];
+	int err = 0;
+
+	if (ns < a->options.min_ns || (!is_wanted(a, from->ring) && !is_wanted(a, to->ring)))
+		return 0;
+	snprintf(what, sizeof(what), "  to %s", to->ring->machine->name);
+	lines[0] = line_all(a, messages, from->ring);
+	lines[1] = line_of(a, XVT_ANALYZE_LATENCY, messages ? "message_to" : "pair_to",
+			   from->ring->machine, NULL, NULL, what);
+	for (int i = 0; i < 2 && !err; i++) {
+		if (!lines[i])
+			return -ENOMEM;
+		if (is_told(a->pairs, from, to, bound_ns)) {
+			err = xvt_figure_add(&lines[i]->wall, ns, from->ns, from->ring->number,
+					     bound_ns);
+			continue;
+		}
+		lines[i]->untold++;
+		lines[i]->untold_ns += ns;
+	}
+	return err;
+}
+
+static int add_end(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *at)
+{
+	struct pairs *p = a->pairs;
+	struct wanted_entry w = { key, messages, true, at->ring->machine, true };
+	struct entry *e = find(p, &w, NULL), *other = e ? find(p, &w, e) : NULL;
+	struct point from;
+	int err;
+
+	/* Two machines sent it: it is of either. */
+	for (; other; other = find(p, &w, other))
+		e->again = other->again = true;
+	if (!e) {
+		w.begun = w.others = false;
+		e = find(p, &w, NULL);
+		if (!e)
+			return put(a, key, messages, at, false);
+		err = count(a, messages, &e->at, NO_BEGIN, 1);
+		e->at = *at;
+		return err;
+	}
+	if (e->again) {
+		err = count(a, messages, &e->at, REPEATED, 1);
+		if (!--e->begins)
+			take_out(p, e);
+		return err;
+	}
+	from = e->at;
+	take_out(p, e);
+	return add_pair(a, messages, &from, at);
+}
+
+static int add_begin(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *at)
+{
+	struct pairs *p = a->pairs;
+	struct wanted_entry w = { key, messages, true, at->ring->machine, false };
+	struct entry *e = find(p, &w, NULL);
+	struct point to;
+	int err;
+
+	if (e) {
+		e->again = true;
+		e->begins++;
+		return 0;
+	}
+	w.begun = false;
+	w.others = true;
+	e = find(p, &w, NULL);
+	if (!e)
+		return put(a, key, messages, at, true);
+	to = e->at;
+	take_out(p, e);
+	/* By the bounds of both, the end may be behind it. */
+	if (to.bound_ns >= XVTRACE_NO_BOUND || at->bound_ns >= XVTRACE_NO_BOUND ||
+	    (to.ring != at->ring && at->ns - to.ns <= at->bound_ns + to.bound_ns))
+		return add_pair(a, messages, at, &to);
+	err = count(a, messages, &to, NO_BEGIN, 1);
+	return err ? err : put(a, key, messages, at, true);
+}
+
+static int event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
+{
+	const bool doubt = ev->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK);
+	const struct point at = { ev->ns, doubt ? XVTRACE_NO_BOUND : ev->bound_ns, ev->ring };
+	struct xvtrace_message message;
+	uint64_t key;
+
+	if (ev->kind == XVTRACE_LOST)
+		a->pairs->lost_ns[ev->machine->number] = ev->ns;
+	if (ev->kind != XVTRACE_EVENT)
+		return 0;
+	if (xvtrace_event_message(ev, &message))
+		return message.sent ? add_begin(a, message.number, true, &at)
+				    : add_end(a, message.number, true, &at);
+	if (!t->first_key && !t->then_key)
+		return 0;
+	a->pair_seen[0] |= t->first_key != NULL;
+	a->pair_seen[1] |= t->then_key != NULL;
+	key = part_value(ev, t->then_key ? t->then_key : t->first_key);
+	/* An event may be both. */
+	if (t->then_key &&
+	    (!t->first_key || find(a->pairs, &(struct wanted_entry){ key, .begun = true }, NULL)))
+		return add_end(a, key, false, &at);
+	return add_begin(a, t->first_key == t->then_key ? key : part_value(ev, t->first_key), false,
+			 &at);
+}
+
+static int end(struct xvt_analyze *a)
+{
+	const struct pairs *p = a->pairs;
+	int err = 0;
+
+	for (size_t i = 0; i < p->room && !err; i++) {
+		const struct entry *e = &p->v[i];
+
+		if (e->used && e->begins)
+			err = count(a, e->messages, &e->at, NO_END, e->begins);
+		else if (e->used)
+			err = count(a, e->messages, &e->at, NO_BEGIN, 1);
+	}
+	for (size_t i = 0; i < a->lines.count; i++) {
+		struct xvt_line *l = a->lines.v[i];
+
+		if (l->wall.n || (strcmp(l->kind, "message") != 0 && strcmp(l->kind, "pair") != 0))
+			continue;
+		l->verdict = l->untold || l->repeated ? XVT_UNTOLD : XVT_NOT_RECORDED;
+		l->needs = l->untold || l->repeated ? NULL : "the other end of each, with its key";
+	}
+	return err;
+}
+
+const struct analysis analysis_pairs = {
+	.bit = XVT_ANALYZE_LATENCY,
+	.name = "pairs",
+	.begin = begin,
+	.event = event,
+	.end = end,
+	.fini = fini,
+};
