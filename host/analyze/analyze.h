@@ -28,6 +28,7 @@ enum xvt_analysis {
 	XVT_ANALYZE_IRQ = 8u,
 	XVT_ANALYZE_LOSSES = 16u,
 	XVT_ANALYZE_LATENCY = 32u,
+	XVT_ANALYZE_TIMER = 64u,
 };
 
 /* An event of a pair; see xvtrace_matches(). */

@@ -134,10 +134,12 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 {
 	struct vcpu *v = vcpu_of(a, ev->ring);
 	struct guest_event e = begin(t, ev);
+	int got;
 
 	if (!v)
 		return 0;
 	if (ev->kind == XVTRACE_LOST) {
+		timer_forget(a, ev->machine);
 		e.kind = PART_LOST;
 		return vcpu_event(a, v, &e);
 	}
@@ -155,6 +157,11 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 		a->guests[ev->machine->number].handlers = true;
 		e.number = part_number(ev, t, IRQ_NUMBER);
 		return vcpu_event(a, v, &e);
+	case PART_TIMER_START:
+	case PART_TIMER_CANCEL:
+	case PART_TIMER:
+		got = a->timers ? timer_event(a, t, ev, &e) : 0;
+		return got > 0 ? vcpu_event(a, v, &e) : got;
 	default:
 		return 0;
 	}
@@ -167,6 +174,7 @@ int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev)
 
 	if (ev->state != XVTRACE_RESET && ev->state != XVTRACE_ENDED && ev->state != XVTRACE_MOVED)
 		return 0;
+	timer_forget(a, ev->machine);
 	for (size_t i = 0; i < a->vcpu_count && !err; i++)
 		if (a->list[i]->ring->machine == ev->machine)
 			err = vcpu_event(a, a->list[i], &e);

@@ -183,6 +183,7 @@ static const char *name_of(enum xvt_analysis analysis)
 	       : analysis == XVT_ANALYZE_STALLS ? "stalls"
 	       : analysis == XVT_ANALYZE_SCHED	? "sched"
 	       : analysis == XVT_ANALYZE_IRQ	? "irq"
+	       : analysis == XVT_ANALYZE_TIMER	? "timer"
 						: "latency";
 }
 
@@ -211,7 +212,7 @@ static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_
 	}
 	put_u64(o, "untold", l->untold);
 	put_u64(o, "untold_ns", l->untold_ns);
-	if (l->analysis == XVT_ANALYZE_LATENCY) {
+	if (l->analysis & (XVT_ANALYZE_TIMER | XVT_ANALYZE_LATENCY)) {
 		put_u64(o, "no_end", l->no_end);
 		put_u64(o, "no_begin", l->no_begin);
 		put_u64(o, "repeated", l->repeated);

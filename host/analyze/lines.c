@@ -139,19 +139,19 @@ int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span
 
 bool line_has_own(const struct xvt_line *line)
 {
-	return line->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED) ||
+	return line->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED | XVT_ANALYZE_TIMER) ||
 	       strcmp(line->kind, "task_wake") == 0;
 }
 
 static unsigned int rank_of(const struct xvt_line *l)
 {
 	static const char *const order[] = {
-		"on_cpu",	"idle",		  "unknown",   "paused",     "taken",
-		"taken_by",	"asleep",	  "blocked",   "stopped",    "stalls",
-		"irq",		"softirq",	  "wait",      "run",	     "task_wait",
-		"task_run",	"task_wake",	  "vcpu_wake", "vcpu_start", "accept_inject",
-		"inject_guest", "inject_handler", "posted",    "message",    "message_to",
-		"pair",		"pair_to"
+		"on_cpu",	 "idle",	 "unknown",	   "paused",	"taken",
+		"taken_by",	 "asleep",	 "blocked",	   "stopped",	"stalls",
+		"irq",		 "softirq",	 "wait",	   "run",	"task_wait",
+		"task_run",	 "timer",	 "timer_of",	   "message",	"message_to",
+		"pair",		 "pair_to",	 "task_wake",	   "vcpu_wake", "vcpu_start",
+		"accept_inject", "inject_guest", "inject_handler", "posted"
 	};
 	unsigned int i = 0;
 

@@ -26,6 +26,9 @@ enum part_kind {
 	PART_SOFTIRQ_ENTRY,
 	PART_SOFTIRQ_EXIT,
 	PART_VECTOR, /* irq_vectors: a vector's handler begins */
+	PART_TIMER_START,
+	PART_TIMER_CANCEL,
+	PART_TIMER, /* hrtimer_expire_entry */
 	/* KVM, of the host: an interrupt is pending for a vCPU; is given to it; the hardware gives
 	 * it, which no event tells */
 	PART_ACCEPT,
@@ -51,6 +54,7 @@ struct part_type {
 enum { SWITCH_PREV, SWITCH_NEXT, SWITCH_STATE, SWITCH_NEXT_COMM };
 enum { WAKING_PID, WAKING_CPU };
 enum { IRQ_NUMBER, IRQ_NAME };
+enum { TIMER_ADDRESS, TIMER_NS, TIMER_FUNCTION };
 enum { ACCEPT_APIC, ACCEPT_VECTOR };
 enum { INJECT_VECTOR, INJECT_AGAIN };
 
@@ -152,7 +156,8 @@ struct guest_event {
 	uint64_t ns, bound_ns;
 	int pid;	 /* SWITCH: the task that comes */
 	uint64_t number; /* of an interrupt */
-	/* SWITCH: when the task that comes was woken; 0: that was not recorded */
+	/* SWITCH: when the task that comes was woken; 0: that was not recorded. TIMER: when it was
+	 * due */
 	uint64_t woken_ns, woken_bound_ns;
 	int prev;
 	char text[32]; /* name of the task or of the interrupt, any bytes */
@@ -244,12 +249,15 @@ struct analysis {
 	/* A task that was woken and came to a vCPU. */
 	int (*wait)(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		    const struct part_span *span);
+	/* A timer whose function is called; the span begins when it was due. */
+	int (*timer)(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
+		     const struct part_span *span);
 	int (*end)(struct xvt_analyze *a);
 	void (*fini)(struct xvt_analyze *a);
 };
 
 extern const struct analysis analysis_cpu, analysis_stalls, analysis_sched, analysis_irq;
-extern const struct analysis analysis_latency, analysis_pairs;
+extern const struct analysis analysis_timer, analysis_latency, analysis_pairs;
 
 struct woken {
 	int pid;
@@ -272,7 +280,7 @@ struct xvt_analyze {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
 	const struct xvtrace_info *info;
-	const struct analysis *analyses[8];
+	const struct analysis *analyses[10];
 	struct part_type *types; /* by number */
 	size_t type_room;
 	struct whos whos;
@@ -290,6 +298,7 @@ struct xvt_analyze {
 	uint64_t stalls_left_out;  /* short ones that had no room */
 	struct xvt_losses *losses; /* by ring, then by machine; sorted at the end */
 	size_t loss_count;
+	struct timers *timers; /* by machine; NULL: without XVT_ANALYZE_TIMER */
 	struct latency *latency;
 	struct pairs *pairs;
 	bool pair_seen[2]; /* an event that begins the pair that was asked for, one that ends it */
@@ -330,6 +339,13 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev);
 bool guest_was_paused(const struct xvt_analyze *a, const struct vcpu *v, uint64_t begin_ns,
 		      uint64_t end_ns);
+
+/* timer.c: an event of a timer in a guest, what it makes of `e`. Returns 1: `e` is to be taken; 0;
+ * or -ENOMEM. */
+int timer_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev,
+		struct guest_event *e);
+/* Events of the machine were lost, or it began anew. */
+void timer_forget(struct xvt_analyze *a, const struct xvtrace_machine *machine);
 
 /* losses.c: with XVT_ANALYZE_LOSSES. */
 int losses_begin(struct xvt_analyze *a);

@@ -254,6 +254,7 @@ static bool off_since(const struct vcpu *v, uint64_t ns, uint64_t bound_ns, uint
 	return k < HISTORY;
 }
 
+/* The same of a timer that was due. */
 static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 			  uint64_t off_most)
 {
@@ -270,9 +271,12 @@ static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct gu
 	most += off_most - v->off_ns;
 	s.own_most_ns = wall > least ? wall - least : 0;
 	s.own_least_ns = wall > most && !v->shares ? wall - most : 0;
-	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
-		if (a->analyses[k]->wait)
+	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++) {
+		if (ev->kind == PART_TIMER && a->analyses[k]->timer)
+			err = a->analyses[k]->timer(a, v, ev, &s);
+		else if (ev->kind == PART_SWITCH && a->analyses[k]->wait)
 			err = a->analyses[k]->wait(a, v, ev, &s);
+	}
 	return err;
 }
 
@@ -323,6 +327,8 @@ static int change(struct xvt_analyze *a, struct vcpu *v, const struct guest_even
 			open_at(&v->stack[v->depth++], v, ev, off_most);
 	} else if (ev->kind == PART_IRQ_EXIT || ev->kind == PART_SOFTIRQ_EXIT) {
 		err = handler_ends(a, v, ev, off_most);
+	} else if (ev->kind == PART_TIMER) {
+		err = task_was_woken(a, v, ev, off_most);
 	} else if (ev->kind == PART_LOST || ev->kind == PART_RESET) {
 		forget(v);
 	}

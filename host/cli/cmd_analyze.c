@@ -69,12 +69,13 @@ static const struct {
 	const char *name;
 	enum xvt_analysis bit;
 } analyses[] = {
-	{ "cpu", XVT_ANALYZE_CPU },	    { "stalls", XVT_ANALYZE_STALLS },
-	{ "sched", XVT_ANALYZE_SCHED },	    { "irq", XVT_ANALYZE_IRQ },
-	{ "latency", XVT_ANALYZE_LATENCY }, { "losses", XVT_ANALYZE_LOSSES },
+	{ "cpu", XVT_ANALYZE_CPU },	  { "stalls", XVT_ANALYZE_STALLS },
+	{ "sched", XVT_ANALYZE_SCHED },	  { "irq", XVT_ANALYZE_IRQ },
+	{ "timer", XVT_ANALYZE_TIMER },	  { "latency", XVT_ANALYZE_LATENCY },
+	{ "losses", XVT_ANALYZE_LOSSES },
 };
 
-#define NAMES	 "cpu, stalls, sched, irq, latency, losses"
+#define NAMES	 "cpu, stalls, sched, irq, timer, latency, losses"
 #define ANALYSES (sizeof(analyses) / sizeof(analyses[0]))
 
 /* Of "cpu,stalls". Returns 0 after a message. */
@@ -285,7 +286,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_analyze = {
 	.name = "analyze",
-	.args = "cpu|stalls|sched|irq|latency|losses [FILE.xvt|DIR]...",
+	.args = "cpu|stalls|sched|irq|timer|latency|losses [FILE.xvt|DIR]...",
 	.brief = "say where the guests' time went: who took their CPUs, stalls, waits, handlers",
 	.opts = analyze_opts,
 	.run = run,

@@ -90,6 +90,8 @@ guest g2 1 2000
 70   g1:0 mark xvt-ping send 2
 100  g1:0 soft 3
 180  g2:0 soft 3
+200  g1:0 timer 7 300
+450  g1:0 expire 7 440
 EOT
 trace=$lat
 check "a message" says latency '^g1 +messages +1 50\.00 us .* 1\.000010000 +4\.000 us 4\.000 us  proven$'
@@ -97,6 +99,10 @@ check "one that nobody received" says latency '^ +no end was found +1$'
 check "any pair" says latency '^g1 +softirq_entry -> softirq_entry +1 80\.00 us .* proven$' --first softirq_entry --then softirq_entry --key vec
 check "the JSON of pairs" json latency '.lines | map(select(.kind == "pair" and .vm == "g1")) | length == 1 and .[0].wall.sum_ns == 80000 and .[0].wall.bound_ns_max == 4000 and .[0].no_end == 0' --first softirq_entry --then softirq_entry --key vec,vec
 check "of one machine alone" json latency '[.lines[].vm] | unique == ["g1"]' --vm g1
+
+check "a late timer, without a bound" says timer '^g1 +late, all timers +1 140\.0 us .* 1\.000310000 +0 ns +0 ns  proven$'
+check "... whose own part nobody recorded" says timer '^ +own +-$'
+check "the function of a timer" json timer '[.lines[] | select(.kind == "timer_of")] | length == 1 and .[0].what == "0xffffffff81000000" and .[0].wall.sum_ns == 140000 and .[0].own_most == null and .[0].own_unknown == 1'
 
 loss=$work/loss.xvt
 "$tools/xvt-story" "$loss" <<'EOT' || exit 1
@@ -149,7 +155,7 @@ check "no such file" refuses 1 'none.xvt' cpu "$work/none.xvt"
 "$tools/xvt-mktrace" 3000 0 "$work/made.xvt" >/dev/null || exit 1
 for part in 1 2 3; do
 	head -c $(($(stat -c %s "$work/made.xvt") * part / 3)) "$work/made.xvt" >"$work/cut.xvt"
-	check "$part thirds of a file" eval '"$xvtrace" analyze -q cpu,stalls,sched,irq --min 1ns --json "$work/cut.xvt" 2>&1 | jq -e ".lines | length > 0" >/dev/null'
+	check "$part thirds of a file" eval '"$xvtrace" analyze -q cpu,stalls,sched,irq,timer,latency,losses --min 1ns --json "$work/cut.xvt" 2>&1 | jq -e ".lines | length > 0" >/dev/null'
 done
 cp "$work/made.xvt" "$work/bad.xvt"
 "$tools/xvt-spoil" "$work/bad.xvt" chunk 11 || exit 1

@@ -50,7 +50,8 @@ static void analyze(const char *story)
 {
 	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS |
 							   XVT_ANALYZE_SCHED | XVT_ANALYZE_IRQ |
-							   XVT_ANALYZE_LOSSES | XVT_ANALYZE_LATENCY,
+							   XVT_ANALYZE_LOSSES |
+							   XVT_ANALYZE_LATENCY | XVT_ANALYZE_TIMER,
 					       .first = pair_first,
 					       .then = pair_then,
 					       .whole = true,
@@ -1011,6 +1012,63 @@ START_TEST(a_reset_drops_interrupts_that_wait)
 }
 END_TEST
 
+/* -- timers ---------------------------------------------------------------------------- */
+
+START_TEST(a_timer_is_late_by_the_guests_clock)
+{
+	struct xvt_line *l;
+
+	analyze(BUSY "20 g1:1 timer 7 1000\n"
+		     "30 g1:0 timer 8 3605\n"
+		     "500 h:0 switch x-501 R bash-900\n"
+		     "3500 h:0 switch bash-900 R x-501\n"
+		     "3600 g1:0 expire 7 3600\n"
+		     "3610 g1:0 expire 8 3610\n"
+		     "3620 g1:0 expire 9 3620\n" /* its start was not recorded */
+		     "3700 g1:0 timer 7 3800\n"
+		     "3750 g1:0 cancel 7\n"
+		     "4000 g1:0 expire 7 4000\n"
+		     "4100 g1:0 timer 7 4900\n"
+		     "4110 g1:0 timer 7 4300\n"	 /* set anew */
+		     "4200 g1:0 expire 7 4200\n" /* in its slack */
+		     "4300 g1:0 expire 7 4300\n");
+	l = line("timer", -1, "");
+	ck_assert_uint_eq(l->wall.n, 3);
+	ck_assert_uint_eq(l->wall.sum_ns, (2600 + 5) * US);
+	ck_assert_uint_eq(l->wall.max_at_ns, STORY_BEGIN_NS + 1000 * US);
+	ck_assert_uint_eq(l->wall.bound_most_ns, 0);
+	/* When it was due, its vCPU was off; that is known to 2 us. */
+	ck_assert_uint_eq(l->own_least.sum_ns, (98 + 5) * US);
+	ck_assert_uint_eq(l->own_most.sum_ns, (102 + 5) * US);
+	ck_assert_uint_eq(l->no_begin, 3);
+	ck_assert_uint_eq(line("timer_of", -1, "0xffffffff81000000")->wall.n, 3);
+	ck_assert_int_eq(l->verdict, XVT_PROVEN);
+}
+END_TEST
+
+START_TEST(a_loss_or_a_reset_forgets_timers)
+{
+	static const char *const what[] = { "g1:1 lost 3", "g1 reset", "g1:1 soft 3" };
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 BUSY "20 g1:0 timer 7 1000\n"
+		      "30 %s\n"
+		      "3600 g1:0 expire 7 3600\n",
+		 what[_i]);
+	analyze(story);
+	ck_assert_uint_eq(line("timer", -1, "")->wall.n, _i < 2 ? 0 : 1);
+	ck_assert_uint_eq(line("timer", -1, "")->no_begin, _i < 2 ? 1 : 0);
+}
+END_TEST
+
+START_TEST(timers_that_are_not_recorded_are_said_to_be)
+{
+	analyze(BUSY);
+	ck_assert_int_eq(line("timer", -1, "")->verdict, XVT_NOT_RECORDED);
+}
+END_TEST
+
 /* -- losses ---------------------------------------------------------------------------- */
 
 /* Of a ring; cpu -1: of the machine g1. */
@@ -1193,6 +1251,9 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, an_interrupt_is_found_by_apic_and_vector);
 	tcase_add_test(t, posted_interrupts_are_not_told);
 	tcase_add_test(t, a_reset_drops_interrupts_that_wait);
+	tcase_add_test(t, a_timer_is_late_by_the_guests_clock);
+	tcase_add_loop_test(t, a_loss_or_a_reset_forgets_timers, 0, 3);
+	tcase_add_test(t, timers_that_are_not_recorded_are_said_to_be);
 	tcase_add_test(t, a_loss_has_its_cause_and_its_time);
 	tcase_add_test(t, counters_that_do_not_add_up_prove_nothing);
 	tcase_add_test(t, a_loss_before_the_first_event_has_no_begin);
