@@ -125,6 +125,8 @@ int xvt_analyze_end(struct xvt_analyze *a)
 		err = a->analyses[i]->end(a);
 	if (!err && a->losses)
 		err = losses_end(a);
+	if (a->options.wants_event)
+		lines_choose(a);
 	lines_sort(&a->lines);
 	return err;
 }

@@ -47,6 +47,10 @@ struct xvt_analyze_options {
 	struct xvt_pair_event first, then;
 	/* Whether lines about this ring are wanted; NULL: all are. */
 	bool (*wants)(void *arg, const struct xvtrace_ring *ring);
+	/* The same of what a task of a guest did, or waited for. comm: any bytes, and a zero. */
+	bool (*wants_task)(void *arg, int pid, const char *comm);
+	/* The same of durations that begin with that event. */
+	bool (*wants_event)(void *arg, const char *system, const char *name);
 	void *arg;
 };
 

@@ -65,6 +65,8 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	const uint64_t whole = i->end_ns - i->begin_ns, wanted = i->end_ns - w->begin_ns;
 	int err;
 
+	if (!part_wants_task(a, v->pid, v->comm))
+		return 0;
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
 		return add(a, v, "paused", "paused by the VMM", NULL, i->begin_ns, whole);
 	if (interval_is_untold(i))
@@ -88,7 +90,7 @@ static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 	struct xvt_line *line =
 		line_of(a, XVT_ANALYZE_CPU, "taken", v->ring->machine, v, NULL, "taken");
 	const char *on = v->shares ? "thread on a CPU (of all vCPUs)" : "on a CPU";
-	int err;
+	int err = 0;
 
 	if (!line)
 		return -ENOMEM;
@@ -100,7 +102,9 @@ static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 	}
 	if (line->untold && !line->wall.n)
 		line->verdict = XVT_UNTOLD;
-	err = add(a, v, "on_cpu", on, NULL, v->thread->known_ns, v->thread->on_ns);
+	/* That is of all tasks. */
+	if (!a->options.wants_task)
+		err = add(a, v, "on_cpu", on, NULL, v->thread->known_ns, v->thread->on_ns);
 	for (size_t i = 0; i < a->lines.count; i++) {
 		struct xvt_line *l = a->lines.v[i];
 

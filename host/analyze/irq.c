@@ -33,7 +33,9 @@ static int handler(struct xvt_analyze *a, struct vcpu *v, const struct open_pair
 	struct xvt_line *line;
 	char what[96];
 
-	if (span->end_ns - span->begin_ns < a->options.min_ns)
+	/* The task that was interrupted. */
+	if (span->end_ns - span->begin_ns < a->options.min_ns ||
+	    !part_wants_task(a, v->pid, v->comm))
 		return 0;
 	describe(begin, what, sizeof(what));
 	line = line_of(a, XVT_ANALYZE_IRQ, kind, v->ring->machine, NULL, NULL, what);

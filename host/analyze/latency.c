@@ -231,6 +231,9 @@ static int guest(struct xvt_analyze *a, const struct part_type *t, const struct 
 
 static int event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
 {
+	/* What the host did for a vCPU was for none of its tasks. */
+	if (a->options.wants_task)
+		return 0;
 	if (ev->kind == XVTRACE_STATE && ev->state != XVTRACE_RESET)
 		return 0;
 	if (ev->kind != XVTRACE_STATE && !ev->machine->host)
@@ -257,7 +260,7 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	const uint64_t ns = i->end_ns - i->woken_ns;
 	struct xvt_line *l;
 
-	if (!i->off || !i->woken_ns || i->open || ns < a->options.min_ns)
+	if (!i->off || !i->woken_ns || i->open || ns < a->options.min_ns || a->options.wants_task)
 		return 0;
 	/* A thread of several vCPUs is woken once. */
 	for (size_t k = 0; v->shares && a->list[k] != v; k++)
@@ -279,8 +282,8 @@ static int wait(struct xvt_analyze *a, struct vcpu *v, const struct guest_event 
 {
 	struct xvt_line *l;
 
-	(void)ev;
-	if (span->end_ns - span->begin_ns < a->options.min_ns)
+	if (span->end_ns - span->begin_ns < a->options.min_ns ||
+	    !part_wants_task(a, ev->pid, ev->text))
 		return 0;
 	l = line(a, v, "task_wake", "task woken -> runs");
 	if (!l)
@@ -314,14 +317,14 @@ static int end_machine(struct xvt_analyze *a, const struct guest *g)
 		if (v->ring->machine != g->machine || !v->wanted)
 			continue;
 		wanted = true;
-		if (!v->thread)
+		if (!v->thread && !a->options.wants_task)
 			err = need(a, g->machine, v, "vcpu_wake", "thread woken -> on a CPU",
 				   "record --host sched");
 	}
 	if (wanted && !err && (!g->wakings || !g->switches))
 		err = need(a, g->machine, NULL, "task_wake", "task woken -> runs",
 			   "the guest's wake-ups (sched_waking) and switches of tasks");
-	if (wanted && !err && !a->latency->interrupts)
+	if (wanted && !err && !a->latency->interrupts && !a->options.wants_task)
 		err = need(a, g->machine, NULL, "accept_inject", "interrupt accepted -> injected",
 			   "record --host vcpu (KVM alone tells them)");
 	return err;

@@ -143,6 +143,67 @@ bool line_has_own(const struct xvt_line *line)
 	       strcmp(line->kind, "task_wake") == 0;
 }
 
+bool part_wants_task(const struct xvt_analyze *a, int pid, const char *comm)
+{
+	return !a->options.wants_task || a->options.wants_task(a->options.arg, pid, comm);
+}
+
+/* The event with which the durations of such a line begin. */
+static bool is_wanted(const struct xvt_analyze *a, const struct xvt_line *l)
+{
+	static const struct {
+		const char *kind, *system, *name;
+	} begins[] = {
+		{ "irq", "irq", "irq_handler_entry" },
+		{ "softirq", "irq", "softirq_entry" },
+		{ "wait", "sched", "sched_waking" },
+		{ "task_wait", "sched", "sched_waking" },
+		{ "task_wake", "sched", "sched_waking" },
+		{ "vcpu_wake", "sched", "sched_waking" },
+		{ "timer", "timer", "hrtimer_expire_entry" },
+		{ "timer_of", "timer", "hrtimer_expire_entry" },
+		{ "message", "ftrace", "print" },
+		{ "message_to", "ftrace", "print" },
+		{ "accept_inject", "kvm", "kvm_apic_accept_irq" },
+		{ "posted", "kvm", "kvm_apicv_accept_irq" },
+		{ "inject_guest", "kvm", "kvm_inj_virq" },
+		{ "inject_handler", "kvm", "kvm_inj_virq" },
+	};
+
+	/* Who gives a pair has chosen its events. */
+	if (strncmp(l->kind, "pair", 4) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strcmp(begins[i].kind, l->kind) == 0)
+			return a->options.wants_event(a->options.arg, begins[i].system,
+						      begins[i].name);
+	return a->options.wants_event(a->options.arg, "sched", "sched_switch");
+}
+
+static void free_line(struct xvt_line *l)
+{
+	xvt_figure_fini(&l->wall);
+	xvt_figure_fini(&l->own_least);
+	xvt_figure_fini(&l->own_most);
+	free(l);
+}
+
+void lines_choose(struct xvt_analyze *a)
+{
+	struct lines *lines = &a->lines;
+	size_t n = 0;
+
+	for (size_t i = 0; i < lines->count; i++) {
+		if (is_wanted(a, lines->v[i]))
+			lines->v[n++] = lines->v[i];
+		else
+			free_line(lines->v[i]);
+	}
+	lines->count = n;
+	if (!a->options.wants_event(a->options.arg, "sched", "sched_switch"))
+		a->stall_count = 0;
+}
+
 static unsigned int rank_of(const struct xvt_line *l)
 {
 	static const char *const order[] = {
@@ -189,12 +250,8 @@ void lines_sort(struct lines *l)
 
 void lines_fini(struct lines *l)
 {
-	for (size_t i = 0; i < l->count; i++) {
-		xvt_figure_fini(&l->v[i]->wall);
-		xvt_figure_fini(&l->v[i]->own_least);
-		xvt_figure_fini(&l->v[i]->own_most);
-		free(l->v[i]);
-	}
+	for (size_t i = 0; i < l->count; i++)
+		free_line(l->v[i]);
 	free(l->v);
 	free(l->slots);
 }

@@ -22,6 +22,7 @@
 struct point {
 	uint64_t ns, bound_ns; /* bound: XVTRACE_NO_BOUND where the time is in doubt, too */
 	const struct xvtrace_ring *ring;
+	bool wanted; /* lines of its ring and its task are */
 };
 
 struct entry {
@@ -150,9 +151,12 @@ static struct xvt_line *line_all(struct xvt_analyze *a, bool messages,
 		       NULL, what);
 }
 
-static bool is_wanted(const struct xvt_analyze *a, const struct xvtrace_ring *ring)
+static bool is_wanted(const struct xvt_analyze *a, const struct xvtrace_event *ev)
 {
-	return !a->options.wants || a->options.wants(a->options.arg, ring);
+	const char *comm = a->options.wants_task ? xvtrace_event_comm(ev) : NULL;
+
+	return (!a->options.wants || a->options.wants(a->options.arg, ev->ring)) &&
+	       part_wants_task(a, ev->pid, comm ? comm : "<...>");
 }
 
 enum count { NO_BEGIN, NO_END, REPEATED, LEFT_OUT };
@@ -162,7 +166,7 @@ static int count(struct xvt_analyze *a, bool messages, const struct point *at, e
 {
 	struct xvt_line *l;
 
-	if (!is_wanted(a, at->ring))
+	if (!at->wanted)
 		return 0;
 	l = line_all(a, messages, at->ring);
 	if (!l)
@@ -214,7 +218,7 @@ static int add_pair(struct xvt_analyze *a, bool messages, const struct point *fr
 	char what[96];
 	int err = 0;
 
-	if (ns < a->options.min_ns || (!is_wanted(a, from->ring) && !is_wanted(a, to->ring)))
+	if (ns < a->options.min_ns || (!from->wanted && !to->wanted))
 		return 0;
 	snprintf(what, sizeof(what), "  to %s", to->ring->machine->name);
 	lines[0] = line_all(a, messages, from->ring);
@@ -293,31 +297,39 @@ static int add_begin(struct xvt_analyze *a, uint64_t key, bool messages, const s
 	return err ? err : put(a, key, messages, at, true);
 }
 
+/* An event of the pair that was asked for. It may be both of it. */
+static int add_asked(struct xvt_analyze *a, const struct part_type *t,
+		     const struct xvtrace_event *ev, const struct point *at)
+{
+	const uint64_t key = part_value(ev, t->then_key ? t->then_key : t->first_key);
+	const struct wanted_entry w = { key, .begun = true };
+
+	a->pair_seen[0] |= t->first_key != NULL;
+	a->pair_seen[1] |= t->then_key != NULL;
+	if (t->then_key && (!t->first_key || find(a->pairs, &w, NULL)))
+		return add_end(a, key, false, at);
+	return add_begin(a, part_value(ev, t->first_key), false, at);
+}
+
 static int event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
 {
 	const bool doubt = ev->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK);
-	const struct point at = { ev->ns, doubt ? XVTRACE_NO_BOUND : ev->bound_ns, ev->ring };
+	struct point at = { ev->ns, doubt ? XVTRACE_NO_BOUND : ev->bound_ns, ev->ring, false };
 	struct xvtrace_message message;
-	uint64_t key;
+	bool is_message;
 
 	if (ev->kind == XVTRACE_LOST)
 		a->pairs->lost_ns[ev->machine->number] = ev->ns;
 	if (ev->kind != XVTRACE_EVENT)
 		return 0;
-	if (xvtrace_event_message(ev, &message))
-		return message.sent ? add_begin(a, message.number, true, &at)
-				    : add_end(a, message.number, true, &at);
-	if (!t->first_key && !t->then_key)
+	is_message = xvtrace_event_message(ev, &message);
+	if (!is_message && !t->first_key && !t->then_key)
 		return 0;
-	a->pair_seen[0] |= t->first_key != NULL;
-	a->pair_seen[1] |= t->then_key != NULL;
-	key = part_value(ev, t->then_key ? t->then_key : t->first_key);
-	/* An event may be both. */
-	if (t->then_key &&
-	    (!t->first_key || find(a->pairs, &(struct wanted_entry){ key, .begun = true }, NULL)))
-		return add_end(a, key, false, &at);
-	return add_begin(a, t->first_key == t->then_key ? key : part_value(ev, t->first_key), false,
-			 &at);
+	at.wanted = is_wanted(a, ev);
+	if (!is_message)
+		return add_asked(a, t, ev, &at);
+	return message.sent ? add_begin(a, message.number, true, &at)
+			    : add_end(a, message.number, true, &at);
 }
 
 static int end(struct xvt_analyze *a)

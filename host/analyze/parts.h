@@ -334,6 +334,9 @@ int vcpu_interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *
 int vcpu_take_due(struct xvt_analyze *a, uint64_t ns);
 void vcpu_free(struct vcpu *v);
 
+/* lines.c: whether lines are wanted of what this task of a guest did. */
+bool part_wants_task(const struct xvt_analyze *a, int pid, const char *comm);
+
 /* guest.c: from events of the trace to those of vCPUs. */
 int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);
 int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev);
@@ -361,6 +364,8 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 /* Add a span to wall and own. */
 int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span);
 bool line_has_own(const struct xvt_line *line);
+/* Take out those whose durations begin with an event that is not wanted. */
+void lines_choose(struct xvt_analyze *a);
 void lines_sort(struct lines *l);
 void lines_fini(struct lines *l);
 

@@ -16,7 +16,7 @@ static int add(struct xvt_analyze *a, struct vcpu *v, const char *kind, const ch
 	struct xvt_line *line;
 	int err;
 
-	if (span->end_ns - span->begin_ns < a->options.min_ns)
+	if (span->end_ns - span->begin_ns < a->options.min_ns || !part_wants_task(a, pid, comm))
 		return 0;
 	line = line_of(a, XVT_ANALYZE_SCHED, kind, v->ring->machine, NULL, NULL, all);
 	if (!line)

@@ -143,7 +143,8 @@ static int timer(struct xvt_analyze *a, struct vcpu *v, const struct guest_event
 	char function[96];
 	int err = 0;
 
-	if (s.end_ns - s.begin_ns < a->options.min_ns)
+	/* The task that was interrupted. */
+	if (s.end_ns - s.begin_ns < a->options.min_ns || !part_wants_task(a, v->pid, v->comm))
 		return 0;
 	s.bound_ns = 0;
 	xvt_text_clean(function, sizeof(function), ev->text, strnlen(ev->text, sizeof(ev->text)));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_analyze.c - `xvtrace analyze`: where the guests' time went. */
 #include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -31,6 +33,12 @@ static const struct xvt_opt analyze_opts[] = {
 		"only vCPUs of this machine, such as g1,g2; !VM: not these"),
 	XVT_OPT(struct analyze_opts, select.cpu, "cpu", 0, XVT_OPT_LIST, "N",
 		"only these vCPUs, such as 0-3,7; again for more"),
+	XVT_OPT(struct analyze_opts, select.pid, "pid", 0, XVT_OPT_WORDS, "P",
+		"only what these tasks of guests did, such as 7,8"),
+	XVT_OPT(struct analyze_opts, select.comm, "comm", 0, XVT_OPT_LIST, "GLOB",
+		"only what tasks with a name like this did; again for each"),
+	XVT_OPT(struct analyze_opts, select.event, "event", 'e', XVT_OPT_WORDS, "GLOB",
+		"only what begins with events like this, as -e of report; !GLOB: not these"),
 	XVT_OPT(struct analyze_opts, min_ns, "min", 0, XVT_OPT_TIME, "D",
 		"only what took at least D, such as 50us; of stalls 1ms if not given"),
 	XVT_OPT(struct analyze_opts, top, "top", 0, XVT_OPT_COUNT, "N",
@@ -134,7 +142,37 @@ static bool wants(void *arg, const struct xvtrace_ring *ring)
 	return xvt_select_has_ring(arg, ring);
 }
 
-/* Machines and CPUs that the trace does not have are errors, as in report. */
+static bool wants_task(void *arg, int pid, const char *comm)
+{
+	const struct xvt_select *s = arg;
+	bool by_pid = !s->pid.n, by_name = !s->comm.n;
+
+	for (size_t i = 0; i < s->pid.n; i++)
+		by_pid |= strtol(s->pid.v[i], NULL, 10) == pid;
+	for (size_t i = 0; i < s->comm.n; i++)
+		by_name |= fnmatch(s->comm.v[i], comm, 0) == 0;
+	return by_pid && by_name;
+}
+
+static bool wants_event(void *arg, const char *system, const char *name)
+{
+	const struct xvt_select *s = arg;
+	bool any = false, named = false;
+
+	for (size_t i = 0; i < s->event.n; i++) {
+		const char *glob = s->event.v[i];
+		const bool out = glob[0] == '!';
+
+		if (out && xvtrace_matches(glob + 1, system, name))
+			return false;
+		any |= !out;
+		named |= !out && xvtrace_matches(glob, system, name);
+	}
+	return named || !any;
+}
+
+/* Machines and CPUs that the trace does not have are errors, as in report, and numbers that are no
+ * tasks'. */
 static int check_rings(const struct xvt_select *select, const struct xvt_export *x)
 {
 	static struct xvt_select rings;
@@ -143,6 +181,7 @@ static int check_rings(const struct xvt_select *select, const struct xvt_export 
 
 	rings.vm = select->vm;
 	rings.cpu = select->cpu;
+	rings.pid = select->pid;
 	status = xvt_select_begin(&rings, &y);
 	xvtrace_reader_free(y.reader);
 	return status;
@@ -208,6 +247,8 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		.first = { opts->first, opts->key },
 		.then = { opts->then, opts->then_key ? opts->then_key : opts->key },
 		.wants = wants,
+		.wants_task = opts->select.pid.n || opts->select.comm.n ? wants_task : NULL,
+		.wants_event = opts->select.event.n ? wants_event : NULL,
 		.arg = &opts->select,
 	};
 	struct xvt_analyze *a = NULL;
@@ -265,7 +306,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_pager_prepare();
 	xvt_confine(false);
 	all = opts.select;
-	all.vm.n = all.cpu.n = 0;
+	all.vm.n = all.cpu.n = all.pid.n = all.comm.n = all.event.n = 0;
 	status = xvt_select_open_several(&all, paths, count, &x);
 	if (!status) {
 		status = check_rings(&opts.select, &x);

@@ -73,6 +73,11 @@ check "a histogram" json irq '[.lines[] | select(.what == "softirq RCU")][0].wal
 check "one machine's lines; the host's threads are named all the same" json stalls '.stalls | length == 1 and .[0].most == "noisy-901"' --vm g1
 check "all but one machine" json stalls '.stalls | length == 1 and .[0].vm == "g2"' --vm '!g1'
 check "one vCPU's lines" json cpu '[.lines[].cpu] | unique == [1]' --cpu 1
+check "what one task waited for" json cpu,stalls '(.stalls | length == 1 and .[0].pid == 20) and ([.lines[] | select(.kind == "taken" and .wall) | .vm] == ["g2"]) and all(.lines[]; .kind != "on_cpu")' --pid 20,21
+check "tasks by name" json sched,irq '[.lines[] | select(.wall) | .what] | sort == ["run work-10", "run, all tasks", "softirq RCU", "softirq TIMER"]' --comm 'w?rk'
+check "both must be" json sched,irq 'all(.lines[]; .wall == null)' --comm work --pid 20
+check "what begins with an event" json stalls,sched,irq '(.stalls | length == 0) and ([.lines[].kind] | unique == ["softirq"])' -e softirq_entry
+check "... and with others than that" json stalls,sched,irq '(.stalls | length == 2) and all(.lines[]; .kind != "softirq")' -e '!irq:*'
 check "the least length" json stalls '.stalls | length == 1' --min 5ms
 check "... of handlers" json irq '[.lines[].what] == ["softirq RCU"]' --min 1ms --vm g1
 check "the longest ones" says stalls ': 2, the longest ones' --top 1
@@ -98,6 +103,7 @@ check "a message" says latency '^g1 +messages +1 50\.00 us .* 1\.000010000 +4\.0
 check "one that nobody received" says latency '^ +no end was found +1$'
 check "any pair" says latency '^g1 +softirq_entry -> softirq_entry +1 80\.00 us .* proven$' --first softirq_entry --then softirq_entry --key vec
 check "the JSON of pairs" json latency '.lines | map(select(.kind == "pair" and .vm == "g1")) | length == 1 and .[0].wall.sum_ns == 80000 and .[0].wall.bound_ns_max == 4000 and .[0].no_end == 0' --first softirq_entry --then softirq_entry --key vec,vec
+check "of messages, each end's task may be the one" json latency 'all(.lines[]; .kind != "message" or .wall == null)' --pid 77
 check "of one machine alone" json latency '[.lines[].vm] | unique == ["g1"]' --vm g1
 
 check "a late timer, without a bound" says timer '^g1 +late, all timers +1 140\.0 us .* 1\.000310000 +0 ns +0 ns  proven$'
@@ -147,6 +153,7 @@ check "a key that is not there" refuses 1 "no event like 'softirq_entry' with a 
 check "a trace without a vCPU" refuses 1 'nothing to analyze: none of its rings is a vCPU' cpu,stalls "$work/host.xvt"
 check "... has losses all the same" eval '"${a[@]}" losses "$work/host.xvt" | grep -q "^h .* proven$"'
 check "an empty one" refuses 2 'no such analysis' cpu, "$trace"
+check "no number of a task" refuses 2 'x: not the number of a task; --comm takes names' cpu --pid x "$trace"
 check "no such machine" refuses 1 "no machine 'g9' in this trace; it has: h, g1, g2" cpu --vm g9 "$trace"
 check "no such CPU" refuses 1 'no CPU 7 in this trace' cpu --cpu 7 "$trace"
 check "no such file" refuses 1 'none.xvt' cpu "$work/none.xvt"
