@@ -40,7 +40,7 @@ static int begin(struct xvt_analyze *a)
 	a->guests = calloc((size_t)a->info->machines + 1, sizeof(*a->guests));
 	a->vcpus = calloc((size_t)a->info->rings + 1, sizeof(struct vcpu *));
 	a->list = calloc((size_t)a->info->rings + 1, sizeof(struct vcpu *));
-	if (!a->guests || !a->vcpus || !a->list || whos_init(&a->whos))
+	if (!a->guests || !a->vcpus || !a->list || whos_init(&a->whos) || lines_init(&a->lines))
 		return -ENOMEM;
 	for (unsigned int i = 0; i < a->info->machines; i++) {
 		const struct xvtrace_machine *m = xvtrace_machine(a->trace, i);

@@ -134,7 +134,6 @@ static int keep(struct xvt_figure *f, uint64_t ns)
 	err = xvt_grow(&f->values, &f->room, f->n + 1, sizeof(*f->values));
 	if (!err)
 		f->values[f->n] = ns;
-	f->sorted = false;
 	return err;
 }
 
@@ -163,11 +162,24 @@ int xvt_figure_add(struct xvt_figure *f, uint64_t ns, uint64_t at_ns, unsigned i
 	return add_to(&f->bounds, bound_ns);
 }
 
-static int compare(const void *a, const void *b)
+/* The value that so many are before in order, a byte at a time from the highest on. Guests choose
+ * the values, so what it takes must not depend on their order. */
+static uint64_t value_of_rank(const struct xvt_figure *f, uint64_t rank)
 {
-	const uint64_t l = *(const uint64_t *)a, r = *(const uint64_t *)b;
+	uint64_t high = 0;
 
-	return l < r ? -1 : l > r;
+	for (unsigned int shift = power_of(f->max_ns) / 8 * 8;; shift -= 8) {
+		uint64_t counts[256] = { 0 }, byte = 0;
+
+		for (uint64_t i = 0; i < f->n; i++)
+			if (f->values[i] >> shift >> 8 == high)
+				counts[f->values[i] >> shift & 0xff]++;
+		for (; rank >= counts[byte]; byte++)
+			rank -= counts[byte];
+		high = high << 8 | byte;
+		if (!shift)
+			return high;
+	}
 }
 
 uint64_t xvt_figure_quantile(struct xvt_figure *f, unsigned int thousandths)
@@ -180,11 +192,8 @@ uint64_t xvt_figure_quantile(struct xvt_figure *f, unsigned int thousandths)
 		ns = quantile_of(f->buckets, thousandths);
 		return ns < f->max_ns ? ns : f->max_ns;
 	}
-	if (!f->sorted)
-		qsort(f->values, f->n, sizeof(*f->values), compare);
-	f->sorted = true;
 	rank = (f->n * thousandths + 999) / 1000;
-	return f->values[rank ? rank - 1 : 0];
+	return value_of_rank(f, rank ? rank - 1 : 0);
 }
 
 uint64_t xvt_figure_bound_median(const struct xvt_figure *f)

@@ -23,7 +23,6 @@ struct xvt_figure {
 	uint64_t unbounded; /* durations without a bound */
 	uint64_t *values;   /* NULL: `buckets` has them */
 	size_t room;
-	bool sorted;
 	bool rough; /* no duration is kept: quantiles are those of buckets from the first on */
 	struct xvt_figure_buckets *buckets;
 	struct xvt_figure_buckets *bounds;

@@ -30,19 +30,24 @@ static int handler(struct xvt_analyze *a, struct vcpu *v, const struct open_pair
 		   const struct part_span *span)
 {
 	const char *kind = begin->kind == PART_IRQ_ENTRY ? "irq" : "softirq";
-	struct xvt_line *line;
+	struct line_key key = { v->ring->machine, kind, begin->number, "" };
+	struct xvt_line **line;
 	char what[96];
 
 	/* The task that was interrupted. */
 	if (span->end_ns - span->begin_ns < a->options.min_ns ||
 	    !part_wants_task(a, v->pid, v->comm))
 		return 0;
-	describe(begin, what, sizeof(what));
-	line = line_of(a, XVT_ANALYZE_IRQ, kind, v->ring->machine, NULL, NULL, what);
-	if (!line)
+	memcpy(key.text, begin->text, strnlen(begin->text, sizeof(key.text)));
+	line = line_found(a, &key);
+	if (!*line) {
+		describe(begin, what, sizeof(what));
+		*line = line_of(a, XVT_ANALYZE_IRQ, kind, key.machine, NULL, NULL, what);
+	}
+	if (!*line)
 		return -ENOMEM;
-	line->shares |= v->shares;
-	return line_add(line, v, span);
+	(*line)->shares |= v->shares;
+	return line_add(*line, v, span);
 }
 
 static int end(struct xvt_analyze *a)

@@ -119,6 +119,25 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 	return line;
 }
 
+#define FOUND 1024u
+
+struct xvt_line **line_found(struct xvt_analyze *a, const struct line_key *key)
+{
+	uint64_t hash = (uintptr_t)key->machine ^ (uintptr_t)key->kind * 3 ^ key->number << 8;
+	struct line_found *f;
+
+	for (size_t i = 0; i < sizeof(key->text); i += sizeof(uint64_t)) {
+		uint64_t word;
+
+		memcpy(&word, key->text + i, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	}
+	f = &a->lines.found[hash >> 32 & (FOUND - 1)];
+	if (memcmp(&f->key, key, sizeof(*key)) != 0)
+		*f = (struct line_found){ .key = *key };
+	return &f->line;
+}
+
 int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span)
 {
 	const uint64_t wall = span->end_ns > span->begin_ns ? span->end_ns - span->begin_ns : 0;
@@ -242,6 +261,12 @@ static int compare(const void *a, const void *b)
 	return strcmp(l->what, r->what);
 }
 
+int lines_init(struct lines *l)
+{
+	l->found = calloc(FOUND, sizeof(*l->found));
+	return l->found ? 0 : -ENOMEM;
+}
+
 void lines_sort(struct lines *l)
 {
 	if (l->count)
@@ -254,4 +279,5 @@ void lines_fini(struct lines *l)
 		free_line(l->v[i]);
 	free(l->v);
 	free(l->slots);
+	free(l->found);
 }

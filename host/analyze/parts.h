@@ -215,11 +215,23 @@ struct vcpu {
 
 /* -- analyses ------------------------------------------------------------------------- */
 
+/* What tells a line from others that an analysis makes, before it is put in words. */
+struct line_key {
+	const struct xvtrace_machine *machine;
+	const char *kind;
+	uint64_t number;
+	char text[32]; /* zeros behind its end */
+};
+
 struct lines {
 	struct xvt_line **v; /* do not move */
 	size_t count, room;
 	struct xvt_line **slots; /* a hash table of them */
 	size_t slot_count;
+	struct line_found {
+		struct line_key key;
+		struct xvt_line *line;
+	} * found; /* those that were used last */
 };
 
 /* A duration of the guest, with what the host took of it. */
@@ -361,12 +373,16 @@ void losses_fini(struct xvt_analyze *a);
 struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, const char *kind,
 			 const struct xvtrace_machine *machine, const struct vcpu *v,
 			 const struct xvt_who *who, const char *what);
+/* The place of a line that was used lately. Who finds none in it makes the line, and puts it there.
+ */
+struct xvt_line **line_found(struct xvt_analyze *a, const struct line_key *key);
 /* Add a span to wall and own. */
 int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span);
 bool line_has_own(const struct xvt_line *line);
 /* Take out those whose durations begin with an event that is not wanted. */
 void lines_choose(struct xvt_analyze *a);
 void lines_sort(struct lines *l);
+int lines_init(struct lines *l);
 void lines_fini(struct lines *l);
 
 #endif /* XVT_ANALYZE_PARTS_H */

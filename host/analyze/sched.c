@@ -7,43 +7,56 @@
 #include <stdio.h>
 #include <string.h>
 
-static int add(struct xvt_analyze *a, struct vcpu *v, const char *kind, const char *comm, int pid,
-	       const struct part_span *span)
+/* Of all tasks of the machine, and of one; pid 0: of all. */
+static struct xvt_line *line(struct xvt_analyze *a, const struct xvtrace_machine *m,
+			     const char *kind, const char *of_one, int pid, const char *comm)
 {
-	const char *all = strcmp(kind, "wait") == 0 ? "wait, all tasks" : "run, all tasks";
-	const char *each = strcmp(kind, "wait") == 0 ? "task_wait" : "task_run";
+	struct line_key key = { m, kind, (uint64_t)pid, "" };
+	struct xvt_line **found;
 	char name[64], what[96];
-	struct xvt_line *line;
-	int err;
+
+	if (pid)
+		memcpy(key.text, comm, strnlen(comm, sizeof(key.text)));
+	found = line_found(a, &key);
+	if (*found)
+		return *found;
+	xvt_text_clean(name, sizeof(name), comm, strnlen(comm, sizeof(key.text)));
+	if (pid)
+		snprintf(what, sizeof(what), "%s %s-%d", kind, name, pid);
+	else
+		snprintf(what, sizeof(what), "%s, all tasks", kind);
+	*found = line_of(a, XVT_ANALYZE_SCHED, pid ? of_one : kind, m, NULL, NULL, what);
+	return *found;
+}
+
+static int add(struct xvt_analyze *a, struct vcpu *v, const char *kind, const char *of_one,
+	       const char *comm, int pid, const struct part_span *span)
+{
+	int err = 0;
 
 	if (span->end_ns - span->begin_ns < a->options.min_ns || !part_wants_task(a, pid, comm))
 		return 0;
-	line = line_of(a, XVT_ANALYZE_SCHED, kind, v->ring->machine, NULL, NULL, all);
-	if (!line)
-		return -ENOMEM;
-	line->shares |= v->shares;
-	err = line_add(line, v, span);
-	if (err)
-		return err;
-	xvt_text_clean(name, sizeof(name), comm, strnlen(comm, 32));
-	snprintf(what, sizeof(what), "%s %s-%d", kind, name, pid);
-	line = line_of(a, XVT_ANALYZE_SCHED, each, v->ring->machine, NULL, NULL, what);
-	if (!line)
-		return -ENOMEM;
-	line->shares |= v->shares;
-	return line_add(line, v, span);
+	for (int one = 0; one < 2 && !err; one++) {
+		struct xvt_line *l = line(a, v->ring->machine, kind, of_one, one ? pid : 0, comm);
+
+		if (!l)
+			return -ENOMEM;
+		l->shares |= v->shares;
+		err = line_add(l, v, span);
+	}
+	return err;
 }
 
 static int wait(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		const struct part_span *span)
 {
-	return add(a, v, "wait", ev->text, ev->pid, span);
+	return add(a, v, "wait", "task_wait", ev->text, ev->pid, span);
 }
 
 static int run(struct xvt_analyze *a, struct vcpu *v, const struct open_pair *begin,
 	       const struct part_span *span)
 {
-	return add(a, v, "run", begin->text, v->pid, span);
+	return add(a, v, "run", "task_run", begin->text, v->pid, span);
 }
 
 static int need(struct xvt_analyze *a, const struct guest *g, const char *kind, const char *what,
