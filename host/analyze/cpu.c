@@ -4,6 +4,7 @@
 #include "analyze/parts.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const char by_host[] = "record --host sched";
 static const char by_guest[] = "the guest's switches of tasks (sched_switch)";
@@ -12,10 +13,16 @@ static const char by_guest[] = "the guest's switches of tasks (sched_switch)";
 static int add(struct xvt_analyze *a, const struct vcpu *v, const char *kind, const char *what,
 	       const struct xvt_who *who, uint64_t begin_ns, uint64_t ns)
 {
-	struct xvt_line *line = line_of(a, XVT_ANALYZE_CPU, kind, v->ring->machine, v, who, what);
+	struct line_key key = { v->ring->machine, kind, v->ring->number, "" };
+	struct xvt_line **line;
 
-	return line ? xvt_figure_add(&line->wall, ns, begin_ns, v->ring->number, a->host.bound_ns)
-		    : -ENOMEM;
+	memcpy(key.text, &who, sizeof(who)); /* it says what */
+	line = line_found(a, &key);
+	if (!*line)
+		*line = line_of(a, XVT_ANALYZE_CPU, kind, key.machine, v, who, what);
+	return *line ? xvt_figure_add(&(*line)->wall, ns, begin_ns, v->ring->number,
+				      a->host.bound_ns)
+		     : -ENOMEM;
 }
 
 /* The vCPU was taken from its guest: by each that had the CPU, and for what is left by that for

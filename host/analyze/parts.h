@@ -69,6 +69,12 @@ struct whos {
 	size_t count, room;
 	uint32_t *slots; /* hash table of numbers in v, plus 1 */
 	size_t slot_count;
+	/* Those that were looked for last, by the low bits of their numbers. */
+	struct who_found {
+		int tid;
+		uint32_t who;
+		char comm[40]; /* as the trace has it */
+	} found[256];
 };
 
 /* How a thread left its CPU: by the state in which its switch has it. */

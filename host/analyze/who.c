@@ -91,27 +91,18 @@ static bool is_recorder(struct xvt_analyze *a, int tid)
 	return t && strcmp(t->comm, "xvtrace") == 0;
 }
 
-static void name(struct xvt_analyze *a, int tid, char *to, size_t size)
-{
-	const struct xvtrace_task *t =
-		xvtrace_reader_task_of(a->reader, a->host.machine->number, tid);
-	char comm[40];
-
-	xvt_text_clean(comm, sizeof(comm), t ? t->comm : "<...>", t ? strlen(t->comm) : 5);
-	snprintf(to, size, "%s-%d", comm, tid);
-}
-
-uint32_t whos_of(struct xvt_analyze *a, int tid)
+/* comm: any bytes. */
+static uint32_t find(struct xvt_analyze *a, int tid, const char *comm)
 {
 	struct whos *w = &a->whos;
 	struct xvt_who who = { .tid = tid };
+	char clean[40];
 	size_t at;
 
-	if (!tid)
-		return WHO_NONE;
 	if (grow_slots(w))
 		return WHO_OTHERS;
-	name(a, tid, who.name, sizeof(who.name));
+	xvt_text_clean(clean, sizeof(clean), comm, strlen(comm));
+	snprintf(who.name, sizeof(who.name), "%s-%d", clean, tid);
 	at = slot_of(w, tid, who.name);
 	if (w->slots[at])
 		return w->slots[at] - 1;
@@ -120,4 +111,26 @@ uint32_t whos_of(struct xvt_analyze *a, int tid)
 		return WHO_OTHERS;
 	w->slots[at] = (uint32_t)w->count;
 	return (uint32_t)w->count - 1;
+}
+
+uint32_t whos_of(struct xvt_analyze *a, int tid)
+{
+	const struct xvtrace_task *t;
+	struct who_found *f = &a->whos.found[(unsigned int)tid % 256];
+	const char *comm;
+	uint32_t who;
+
+	if (!tid)
+		return WHO_NONE;
+	t = xvtrace_reader_task_of(a->reader, a->host.machine->number, tid);
+	comm = t ? t->comm : "<...>";
+	if (f->tid == tid && strcmp(f->comm, comm) == 0)
+		return f->who;
+	who = find(a, tid, comm);
+	if (strlen(comm) < sizeof(f->comm)) {
+		f->tid = tid;
+		f->who = who;
+		memcpy(f->comm, comm, strlen(comm) + 1);
+	}
+	return who;
 }
