@@ -203,16 +203,18 @@ static const struct xvtrace_machine *machine_named(const struct xvtrace *trace, 
  */
 static bool read_vcpu(const struct xvtrace *trace, const char *name, struct xvtrace_vcpu *vcpu)
 {
-	const char *colon = strrchr(name, ':');
-	char end;
+	const char *colon = strrchr(name, ':'), *at;
+	uint64_t number = 0;
 
-	if (!colon)
+	if (!colon || strncmp(colon, ":vcpu", 5) != 0 || !colon[5])
 		return false;
+	for (at = colon + 5; *at >= '0' && *at <= '9' && number < XVTRACE_ALL_VCPUS; at++)
+		number = number * 10 + (uint64_t)(*at - '0');
 	if (strcmp(colon, ":vcpus") == 0)
-		vcpu->vcpu = XVTRACE_ALL_VCPUS;
-	else if (sscanf(colon, ":vcpu%u%c", &vcpu->vcpu, &end) != 1 ||
-		 vcpu->vcpu == XVTRACE_ALL_VCPUS)
+		number = XVTRACE_ALL_VCPUS;
+	else if (*at || number >= XVTRACE_ALL_VCPUS)
 		return false;
+	vcpu->vcpu = (unsigned int)number;
 	vcpu->machine = machine_named(trace, name, (size_t)(colon - name));
 	return vcpu->machine;
 }
