@@ -4,8 +4,9 @@
 # and system), which other jobs on the machine change least. Ratios are within one run. The export of
 # trace.dat has two threads, so it is measured by the wall clock, too: that needs a quiet machine.
 #
-#   bench/reader.sh BUILD     needs BUILD/xvtrace and BUILD/tests/tools/xvt-bigtrace, xvt-ftrace-pages
+#   bench/reader.sh BUILD     needs BUILD/xvtrace and BUILD/tests/tools/xvt-bigtrace, xvt-ftrace-pages, xvt-story, xvt-read
 #   READER_EVENTS=4000000     events of 40 bytes; half of them at 512 rings, half of them with formats
+#   READER_TRACE=FILE.xvt     a trace of guests and their host, for the cost of analyze; none
 #   READER_HUGE=10            GiB of the trace in which a moment is looked for; 0: not
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -191,6 +192,39 @@ formats() { # RINGS EVENTS
 	rm -rf "$dir"/cpu* "$dir/trace.dat" "$dir/t.xvt"
 }
 
+# analyses_rows RINGS EVENTS FILE: what analyses cost over a bare reader with bounds and new times
+analyses_rows() {
+	local bare
+	row "a bare reader with bounds" "$1" "$2" 3 "$build/tests/tools/xvt-read" -f 6 "$3"
+	bare=$rate
+	row "xvtrace analyze, five in a pass" "$1" "$2" 3 \
+		"$xvtrace" analyze -q --json cpu,stalls,sched,irq,timer "$3" &&
+		ratio "a bare reader to analyze" "$1" "$bare" "$rate"
+}
+
+# Two vCPUs that are woken, pre-empted and interrupted all the time: each event changes something.
+# Traces of real guests cost less; READER_TRACE is to be at most 2 times.
+analyses() { # EVENTS
+	local n=$1
+	awk -v n="$n" 'BEGIN {
+		print "host 2\nguest g1 2 2000\nthread 501 g1:vcpu0\nthread 502 g1:vcpu1"
+		print "0 h:0 switch swapper-0 R x-501\n1 h:1 switch swapper-0 R x-502"
+		for (i = 0; i < n / 14; i++) {
+			t = 100 * (i + 1); v = i % 2
+			printf "%d g1:%d timer %d %d\n%d g1:%d irq 24 virtio0\n", t, v, v + 7, t + 40, t + 5, v
+			printf "%d g1:%d waking work-%d %d irq\n%d g1:%d irqx 24\n", t + 8, v, 10 + i % 50, v, t + 10, v
+			printf "%d g1:%d soft 3\n%d g1:%d softx 3\n", t + 12, v, t + 18, v
+			printf "%d g1:%d switch swapper-0 S work-%d\n", t + 20, v, 10 + i % 50
+			printf "%d h:%d switch x-%d R noisy-900\n%d h:%d switch noisy-900 S x-%d\n", t + 30, v, 501 + v, t + 50, v, 501 + v
+			printf "%d g1:%d expire %d %d\n", t + 60, v, v + 7, t + 60
+			printf "%d g1:%d switch work-%d S swapper-0\n%d h:%d switch x-%d S swapper-0\n", t + 70, v, 10 + i % 50, t + 75, v, 501 + v
+			printf "%d h:%d waking x-%d %d irq\n%d h:%d switch swapper-0 R x-%d\n", t + 85, v, 501 + v, v, t + 90, v, 501 + v
+		}
+	}' | "$build/tests/tools/xvt-story" "$dir/t.xvt" || return
+	analyses_rows 4 "$n" "$dir/t.xvt"
+	rm -f "$dir/t.xvt"
+}
+
 # One moment of a big trace, by its index; and of one whose recorder was killed.
 moment() {
 	local killed wall s
@@ -230,6 +264,11 @@ numbers 8 "$events"
 numbers 64 "$events"
 numbers 512 $((events / 2))
 formats 8 $((events / 2))
+analyses $((events / 8))
+if [ -n "${READER_TRACE:-}" ]; then
+	n=$("$xvtrace" stat --json "$READER_TRACE" | jq .events)
+	analyses_rows "$("$xvtrace" stat --json "$READER_TRACE" | jq '[.vms[].rings[]] | length')" "$n" "$READER_TRACE"
+fi
 [ "$huge" -eq 0 ] || moment
 {
 	echo '{ "format": "xvtrace-bench-reader/1", "cpu": "'"$name"'", "results": ['

@@ -55,5 +55,5 @@ $(BUILD)/bench/engine: bench/bench_engine.c bench/guests.c bench/merge_limit.c $
 
 # The reading side beside babeltrace2 and trace-cmd.
 .PHONY: bench-reader
-bench-reader: $(BUILD)/xvtrace $(BUILD)/tests/tools/xvt-bigtrace $(BUILD)/tests/tools/xvt-ftrace-pages
+bench-reader: $(BUILD)/xvtrace $(BUILD)/tests/tools/xvt-bigtrace $(BUILD)/tests/tools/xvt-ftrace-pages $(BUILD)/tests/tools/xvt-story $(BUILD)/tests/tools/xvt-read
 	$(Q)bench/reader.sh $(BUILD)

@@ -10,13 +10,16 @@
 
 int main(int argc, char **argv)
 {
-	static char text[1 << 20];
+	char *text = NULL;
+	size_t room = 0;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: xvt-story FILE.xvt\n");
 		return 2;
 	}
-	text[fread(text, 1, sizeof(text) - 1, stdin)] = '\0';
+	if (getdelim(&text, &room, '\0', stdin) < 0)
+		return 1;
 	story_make(text, argv[1]);
+	free(text);
 	return 0;
 }
