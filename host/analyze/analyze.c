@@ -173,6 +173,20 @@ size_t xvt_analyze_vcpus(const struct xvt_analyze *a)
 	return a->vcpu_count;
 }
 
+const struct xvt_line *xvt_analyze_slowest(const struct xvt_analyze *a)
+{
+	const struct xvt_line *slowest = NULL;
+
+	for (size_t i = 0; i < a->lines.count; i++) {
+		const struct xvt_line *l = a->lines.v[i];
+
+		if (l->to && strcmp(l->kind, "message_to") == 0 && l->wall.n &&
+		    (!slowest || l->wall.max_ns > slowest->wall.max_ns))
+			slowest = l;
+	}
+	return slowest;
+}
+
 bool xvt_analyze_saw(const struct xvt_analyze *a, bool then)
 {
 	return a->pair_seen[then];

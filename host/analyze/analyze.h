@@ -29,6 +29,7 @@ enum xvt_analysis {
 	XVT_ANALYZE_LOSSES = 16u,
 	XVT_ANALYZE_LATENCY = 32u,
 	XVT_ANALYZE_TIMER = 64u,
+	XVT_ANALYZE_MESSAGES = 128u, /* of LATENCY the messages and the pair alone */
 };
 
 /* An event of a pair; see xvtrace_matches(). */
@@ -131,7 +132,8 @@ const char *xvt_loss_help(unsigned int cause, bool host);
 struct xvt_line {
 	enum xvt_analysis analysis;
 	const struct xvtrace_machine *machine;
-	const struct xvtrace_ring *ring; /* NULL: of the machine */
+	const struct xvtrace_ring *ring;  /* NULL: of the machine */
+	const struct xvtrace_machine *to; /* of message_to, pair_to; else NULL */
 	bool shares;
 	const char *kind; /* a word for programs: "taken", "taken_by", "irq", ... */
 	char what[96];	  /* printable */
@@ -167,6 +169,8 @@ size_t xvt_analyze_lines(struct xvt_analyze *a, struct xvt_line *const **lines);
 size_t xvt_analyze_losses(const struct xvt_analyze *a, const struct xvt_losses **losses);
 /* Whether there was an event of options.first or .then that has its key. */
 bool xvt_analyze_saw(const struct xvt_analyze *a, bool then);
+/* Of all messages the line with the one that took longest; NULL: none was told. */
+const struct xvt_line *xvt_analyze_slowest(const struct xvt_analyze *a);
 /* Rings of the trace that are vCPUs; 0: there is nothing to analyze. */
 size_t xvt_analyze_vcpus(const struct xvt_analyze *a);
 /* Events of guests at times at which the thread of their vCPU was not on a CPU, whatever the bounds

@@ -203,6 +203,10 @@ static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_
 		xvt_out_printf(o, ",\"tid\":%d", l->who->tid);
 		put_bool(o, "recorder", l->who->recorder);
 	}
+	if (l->to) {
+		xvt_out_char(o, ',');
+		put_name(o, "to", l->to->name);
+	}
 	put_figure(a, o, "wall", &l->wall, hist);
 	if (has_own) {
 		put_figure(a, o, "own_least", l->shares ? &(struct xvt_figure){ 0 } : &l->own_least,

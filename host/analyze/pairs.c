@@ -224,6 +224,8 @@ static int add_pair(struct xvt_analyze *a, bool messages, const struct point *fr
 	lines[0] = line_all(a, messages, from->ring);
 	lines[1] = line_of(a, XVT_ANALYZE_LATENCY, messages ? "message_to" : "pair_to",
 			   from->ring->machine, NULL, NULL, what);
+	if (lines[1])
+		lines[1]->to = to->ring->machine;
 	for (int i = 0; i < 2 && !err; i++) {
 		if (!lines[i])
 			return -ENOMEM;
@@ -357,7 +359,7 @@ static int end(struct xvt_analyze *a)
 }
 
 const struct analysis analysis_pairs = {
-	.bit = XVT_ANALYZE_LATENCY,
+	.bit = XVT_ANALYZE_LATENCY | XVT_ANALYZE_MESSAGES,
 	.name = "pairs",
 	.begin = begin,
 	.event = event,

@@ -250,7 +250,7 @@ struct part_span {
 /* An analysis: the events that it takes, and what it makes of them. NULL: nothing. Returns of the
  * functions: 0 or -ENOMEM. */
 struct analysis {
-	enum xvt_analysis bit;
+	unsigned int bit; /* or several: with any of them */
 	const char *name;
 	int (*begin)(struct xvt_analyze *a);
 	/* Any event, in the order of the trace; host.c and vcpu.c know it already. */

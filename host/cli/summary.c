@@ -348,7 +348,8 @@ static int begin(struct xvt_summary *s)
 
 static int begin_analysis(struct xvt_summary *s)
 {
-	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS,
+	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_CPU | XVT_ANALYZE_STALLS |
+							   XVT_ANALYZE_MESSAGES,
 					       .stall_min_ns = XVT_SUMMARY_STALL_NS,
 					       .stalls_most = XVT_SUMMARY_STALLS,
 					       .rough = true };

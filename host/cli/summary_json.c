@@ -90,6 +90,21 @@ static void add_stalls(struct xvt_json *doc, const struct xvt_summary *s)
 	}
 }
 
+static void add_message(struct xvt_json *doc, const struct xvt_summary *s)
+{
+	const struct xvt_line *l = xvt_analyze_slowest(s->analyze);
+	struct xvt_json *to;
+
+	if (!l)
+		return;
+	to = xvt_json_add_object(doc, "slowest_message");
+	xvt_json_add_text(to, "from", l->machine->name);
+	xvt_json_add_text(to, "to", l->to->name);
+	xvt_json_add_u64(to, "begin_ns", l->wall.max_at_ns);
+	xvt_json_add_u64(to, "ns", l->wall.max_ns);
+	xvt_json_add_u64(to, "messages", l->wall.n);
+}
+
 static void put_machine(struct xvt_out *o, const struct xvt_summary *s,
 			const struct xvt_summary_machine *m)
 {
@@ -141,6 +156,7 @@ void xvt_summary_json(const struct xvt_summary *s, struct xvt_out *o)
 	xvt_json_add_u64(doc, "cells_from_ns", s->from_ns);
 	xvt_json_add_u64(doc, "cell_ns", s->cell_ns);
 	add_stalls(doc, s);
+	add_message(doc, s);
 	xvt_json_begin(doc, o, "vms", false);
 	for (unsigned int i = 0; i < s->info->machines && !o->err; i++) {
 		if (!s->machines[i].of)

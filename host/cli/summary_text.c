@@ -417,6 +417,21 @@ static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 	put_item(t, made->buf, true);
 }
 
+static void put_message(struct text *t)
+{
+	const struct xvt_line *l = xvt_analyze_slowest(t->s->analyze);
+	char n[XVT_DIGITS_LEN];
+
+	if (!l)
+		return;
+	xvt_out_str(t->o, "\nTHE SLOWEST MESSAGE (xvtrace analyze latency)\n");
+	xvt_out_printf(t->o, "%s to %s ", l->machine->name, l->to->name);
+	xvt_out_duration(t->o, l->wall.max_ns);
+	xvt_out_str(t->o, " from ");
+	xvt_out_time(t->o, l->wall.max_at_ns);
+	xvt_out_printf(t->o, ", of %s\n", xvt_digits(n, l->wall.n));
+}
+
 static void put_stall(struct text *t, const struct xvt_stall *s)
 {
 	struct xvt_out *o = t->o;
@@ -466,6 +481,7 @@ static void put_taken(struct text *t)
 		xvt_out_str(t->o, "\nTHE LONGEST STALLS (xvtrace analyze stalls)\n");
 	for (size_t i = 0; i < n && i < XVT_SUMMARY_STALLS; i++)
 		put_stall(t, &stalls[i]);
+	put_message(t);
 }
 
 static void begin_missing(struct text *t, bool *any)

@@ -115,10 +115,16 @@ comm 900 xvtrace
 2100 h:0  switch xvtrace-900 R bash-901
 2200 h:0  switch bash-901 S x-501
 2300 g1:0 switch work-10 S swapper-0
+2310 g1:0 mark xvt-ping send 1
+2460 g2:0 mark xvt-ping recv 1
+2470 g2:0 mark xvt-pong send 1
+2500 g1:0 mark xvt-pong recv 1
 EOT
-check "who took the most, and the longest stall" eval 'trace=$work/taken.xvt && shows "^g1 +2.10 ms, xvtrace-900 \(the recording\) 2.00 ms, bash-901 100 us,$" "^ +by the recording 86.96% of their time$" "^g1:0 2.10 ms from 1.000100000, work: preempted by xvtrace-900 \(the recording\)$"'
+check "who took the most, and the longest stall" eval 'trace=$work/taken.xvt && shows "^g1 +2.10 ms, xvtrace-900 \(the recording\) 2.00 ms, bash-901 100 us,$" "^ +by the recording 80.00% of their time$" "^g1:0 2.10 ms from 1.000100000, work: preempted by xvtrace-900 \(the recording\)$"'
 check "of a machine whose threads are not recorded: nothing" eval '! grep -qE "^g2 .*(xvtrace|bash)" "$work/out"'
-check "the same as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".stalls == [{vm: \"g1\", cpu: 0, begin_ns: 1000100000, ns: 2100000, cause: \"preempted\", most: \"xvtrace-900\"}] and ([.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.by[0].recorder, .taken.by[0].ns, .taken.recorder_ns, .taken.vcpu_ns]] == [[\"g1\", 2100000, true, 2000000, 2000000, 2300000]])" >/dev/null'
+check "the same as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".stalls == [{vm: \"g1\", cpu: 0, begin_ns: 1000100000, ns: 2100000, cause: \"preempted\", most: \"xvtrace-900\"}] and ([.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.by[0].recorder, .taken.by[0].ns, .taken.recorder_ns, .taken.vcpu_ns]] == [[\"g1\", 2100000, true, 2000000, 2000000, 2500000]])" >/dev/null'
+check "the slowest message" eval 'trace=$work/taken.xvt && shows "^g1 to g2 150 us from 1.002310000, of 1$"'
+check "... as JSON" eval '"$xvtrace" summary -q --json "$work/taken.xvt" | jq -e ".slowest_message == {from: \"g1\", to: \"g2\", begin_ns: 1002310000, ns: 150000, messages: 1}" >/dev/null'
 "$tools/xvt-story" "$work/blocked.xvt" <<'EOT' || exit 1
 host 1
 guest g1 1 2000
