@@ -21,6 +21,12 @@ NCURSES_PKG := $(shell pkg-config --exists ncursesw 2>/dev/null && echo ncursesw
 ifneq ($(NCURSES_PKG),)
 HOST_SONAMES += -DXVT_NCURSES_SONAME=$(call soname,ncursesw,libncursesw.so.6)
 endif
+# host/query/sqlite.c loads this one, where it is installed.
+SQLITE_PKG := $(shell pkg-config --exists 'sqlite3 >= 3.38' 2>/dev/null && echo sqlite3)
+ifneq ($(SQLITE_PKG),)
+HOST_LOADED_PKGS += $(SQLITE_PKG)
+HOST_SONAMES += -DXVT_SQLITE_SONAME=$(call soname,sqlite3,libsqlite3.so)
+endif
 HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD) $(HOST_SONAMES)
 HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)

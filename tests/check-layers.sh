@@ -219,6 +219,7 @@ one 'zstd' host/base/compress.c
 one 'jansson' host/base/json.c
 one 'seccomp' host/rights/sandbox.c
 one 'n?curses' host/cli/screen.c
+one 'sqlite' host/query/sqlite.c
 one 'linux/kvm' host/doctor/microvm.c
 one '((traceevent/)?event-parse|kbuffer)' host/vmm/kvm_events.c
 one 'tracefs' host/vmm/tracing.c

@@ -5,8 +5,8 @@
 set -eu
 
 packages="gcc clang make pkg-config libc6-dev check git ca-certificates
-	liburing-dev libtraceevent-dev libtracefs-dev libjansson-dev libvirt-dev libxml2-dev libzstd-dev libseccomp-dev libncurses-dev
-	qemu-system-x86 qemu-utils busybox-static cpio kmod xz-utils zstd socat jq dpkg-dev
+	liburing-dev libtraceevent-dev libtracefs-dev libjansson-dev libvirt-dev libxml2-dev libzstd-dev libseccomp-dev libncurses-dev libsqlite3-dev
+	qemu-system-x86 qemu-utils busybox-static cpio kmod xz-utils zstd socat jq sqlite3 dpkg-dev
 	libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-daemon-system
 	babeltrace2 trace-cmd libtracecmd-dev libkshark-dev libjson-c-dev liblttng-ust-dev lttng-tools python3-lttnganalyses protobuf-compiler valgrind afl++ libclang-rt-14-dev spin bc flex bison libelf-dev tmux util-linux procps systemd-container mmdebstrap e2fsprogs binutils
 	prometheus lowdown mandoc man-db bash-completion debhelper dh-dkms lintian"

@@ -30,6 +30,11 @@ static const struct {
 #else
 	{ "ncurses", false },
 #endif
+#ifdef XVT_SQLITE_SONAME
+	{ "sqlite", true },
+#else
+	{ "sqlite", false },
+#endif
 #ifdef __SANITIZE_ADDRESS__
 	{ "asan", true },
 #endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_query.c - `xvtrace query`: SQL over a trace. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/digits.h"
+#include "base/log.h"
+#include "cli/beside.h"
+#include "cli/cmd.h"
+#include "cli/pager.h"
+#include "cli/rows.h"
+#include "cli/select.h"
+#include "query/query.h"
+#include "record/standard.h"
+#include "record/trace_path.h"
+#include "rights/confine.h"
+
+#define TIME_NS	     60000000000u
+#define MEMORY_BYTES (512ull << 20)
+#define GRACE_S	     2 /* for a step that does not look at the time, such as one LIKE */
+
+struct query_opts {
+	const char *save;
+	uint64_t time_ns;
+	uint64_t memory_bytes;
+	bool csv;
+	bool json;
+	bool reclock;
+	bool no_reclock;
+	bool no_pager;
+	bool quiet;
+};
+
+static const struct xvt_opt query_opts[] = {
+	XVT_OPT(struct query_opts, csv, "csv", 0, XVT_OPT_BOOL, NULL,
+		"rows as CSV, the first line has the columns"),
+	XVT_OPT(struct query_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
+		"rows as JSON, format xvtrace-query/1"),
+	XVT_OPT(struct query_opts, save, "save", 0, XVT_OPT_STRING, "FILE",
+		"keep the rows, and what CREATE makes, in FILE, a new database of SQLite"),
+	XVT_OPT(struct query_opts, time_ns, "timeout", 0, XVT_OPT_TIME, "D",
+		"take at most D of CPU time (60s)"),
+	XVT_OPT(struct query_opts, memory_bytes, "memory", 0, XVT_OPT_SIZE, "SIZE",
+		"take at most SIZE of memory for rows (512M)"),
+	XVT_OPT(struct query_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
+		"the new times also for a trace without an end"),
+	XVT_OPT(struct query_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
+		"the times of the recording, not by all clock samples of the trace"),
+	XVT_OPT(struct query_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
+		"on a terminal, too, no pager"),
+	XVT_OPT(struct query_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
+		"no warnings about an incomplete trace"),
+	XVT_OPT_END,
+};
+
+/* -- the limit of time ----------------------------------------------------------------- */
+
+static volatile int stop;
+
+/* CPU time, so that neither a pager nor other programs decide. The second signal ends a step that
+ * never looks. */
+static void on_timer(int signal)
+{
+	static const char text[] = "xvtrace: query: it took longer than --timeout in one step of "
+				   "SQL, and was ended; compare shorter texts, or allow more\n";
+
+	(void)signal;
+	if (stop && write(2, text, sizeof(text) - 1))
+		_exit(XVT_EXIT_FAIL);
+	if (stop)
+		_exit(XVT_EXIT_FAIL);
+	stop = 1;
+}
+
+static void begin_timer(uint64_t ns)
+{
+	const struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+	const struct itimerval timer = {
+		.it_value = { .tv_sec = (time_t)(ns / 1000000000),
+			      .tv_usec = (suseconds_t)(ns % 1000000000 / 1000) + 1 },
+		.it_interval = { .tv_sec = GRACE_S },
+	};
+
+	sigaction(SIGPROF, &action, NULL);
+	setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+/* -- the statements -------------------------------------------------------------------- */
+
+static int say_failed(const struct query_opts *opts, int err, const struct xvtrace_error *error)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+		xvt_error("query",
+			  "stopped after %.3g s of CPU time: choose less of the trace (WHERE ts "
+			  "BETWEEN ..., a table of one event), see JOINS in xvtrace-query(1), or "
+			  "allow more by --timeout",
+			  (double)opts->time_ns / 1e9);
+		return XVT_EXIT_FAIL;
+	case -ENOMEM:
+		xvt_error("query",
+			  "stopped: it needs more than %" PRIu64 " MiB for its rows: choose less "
+			  "(WHERE, LIMIT, fewer columns), or allow more by --memory",
+			  opts->memory_bytes >> 20);
+		return XVT_EXIT_FAIL;
+	case -EPERM:
+		xvt_error("SQL",
+			  "%s: a query reads its traces, and keeps what it makes in memory "
+			  "or in the file of --save",
+			  error->text);
+		return XVT_EXIT_USAGE;
+	case -EINVAL:
+		xvt_error("SQL", "%s%s", error->text,
+			  strncmp(error->text, "no such table", 13)
+				  ? ""
+				  : "; SELECT DISTINCT table_name FROM event_types lists those of "
+				    "events");
+		return XVT_EXIT_USAGE;
+	default:
+		xvt_error("query", "%s", error->text[0] ? error->text : strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+}
+
+static int query(const struct query_opts *opts, struct xvtrace *trace, const char *save,
+		 const char *sql)
+{
+	const struct xvt_query_options o = {
+		.flags = opts->reclock || (xvtrace_info(trace)->ended && !opts->no_reclock)
+				 ? XVTRACE_RECLOCK
+				 : 0,
+		.memory_bytes = opts->memory_bytes,
+		.stop = &stop,
+		.save = save,
+	};
+	const enum xvt_rows_form form = opts->csv    ? XVT_ROWS_CSV
+					: opts->json ? XVT_ROWS_JSON
+						     : XVT_ROWS_TABLE;
+	struct xvtrace_error error = { "" };
+	static struct xvt_out out;
+	struct xvt_query_rows rows;
+	struct xvt_query *q = NULL;
+	int err = xvt_out_open(&out, "-");
+
+	if (!err)
+		err = xvt_rows_new(&rows, form, &out);
+	if (!err)
+		err = xvt_query_new(&q, trace, &o, &error);
+	if (!err)
+		err = xvt_query_run(q, sql, &rows, &error);
+	xvt_rows_free(&rows);
+	if (xvt_out_close(&out) && !err) {
+		err = out.err;
+		xvt_error("standard output", "%s", strerror(-err));
+	} else if (err) {
+		err = say_failed(opts, err, &error);
+	}
+	if (!err && xvt_query_unsorted(q))
+		xvt_warn(xvtrace_info(trace)->path,
+			 "%" PRIu64
+			 " events have a time before that of the event in front of them; "
+			 "ORDER BY ts left them where report has them",
+			 xvt_query_unsorted(q));
+	if (q && xvt_query_left_out(q))
+		xvt_warn(xvtrace_info(trace)->path,
+			 "%" PRIu64 " fields have no column, because a table has too many; "
+			 "events.text has their values",
+			 xvt_query_left_out(q));
+	if (!err && save && !opts->quiet)
+		xvt_note("%s: %u tables of results", opts->save, xvt_query_saved(q));
+	xvt_query_free(q);
+	return err;
+}
+
+/* -- the database that is kept --------------------------------------------------------- */
+
+/* The name under which it is made, beside its own. Returns false after a message. */
+static bool name_save(const char *name, char **path)
+{
+	*path = NULL;
+	if (!name)
+		return true;
+	if (xvt_is_trace_path(name) || access(name, F_OK) == 0) {
+		xvt_error(name, "it is there already; --save makes a new database: give another "
+				"name, or remove it");
+		return false;
+	}
+	if (asprintf(path, "%s%s.%d", name[0] == '/' ? "" : "./", name, (int)getpid()) < 0)
+		return false;
+	return true;
+}
+
+static int end_save(const char *name, const char *path, int status)
+{
+	if (path && status)
+		unlink(path);
+	else if (path && rename(path, name)) {
+		xvt_error(name, "%s", strerror(errno));
+		unlink(path);
+		return XVT_EXIT_FAIL;
+	}
+	return status;
+}
+
+static int run(const struct xvt_command *cmd, int argc, char **argv)
+{
+	static struct query_opts opts;
+	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status;
+	struct xvtrace *trace;
+	const char *const *paths;
+	char why[256], *save;
+	size_t count;
+	pid_t writer;
+
+	if (at < 0)
+		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (at == argc) {
+		xvt_error("query", "give the SQL as the last argument, such as 'SELECT * FROM "
+				   "machines'");
+		return XVT_EXIT_USAGE;
+	}
+	if (opts.csv + opts.json > 1 || opts.reclock + opts.no_reclock > 1) {
+		xvt_error("query", "--csv and --json, as --reclock and --no-reclock, say opposite "
+				   "things; give one of them");
+		return XVT_EXIT_USAGE;
+	}
+	if (xvt_query_load(why, sizeof(why))) {
+		xvt_error("query", "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	if (!xvt_standard_inputs(argc - 1 - at, argv + at))
+		return XVT_EXIT_FAIL;
+	count = xvt_trace_paths(cmd->name, argc - 1 - at, argv + at, &paths);
+	if (!count || !name_save(opts.save, &save))
+		return XVT_EXIT_USAGE;
+	opts.time_ns = opts.time_ns ? opts.time_ns : TIME_NS;
+	opts.memory_bytes = opts.memory_bytes ? opts.memory_bytes : MEMORY_BYTES;
+	if (!opts.no_pager && !opts.json && !opts.csv && !save)
+		xvt_pager_prepare();
+	begin_timer(opts.time_ns);
+	xvt_confine(save != NULL);
+	writer = xvt_beside_writer_of(paths, count);
+	if (xvt_open_several(&trace, paths, count, XVTRACE_PART, opts.quiet)) {
+		xvt_pager_end();
+		return XVT_EXIT_FAIL;
+	}
+	if (!save)
+		xvt_confine_opened();
+	xvt_pager_begin();
+	status = query(&opts, trace, save, argv[argc - 1]);
+	xvt_pager_end();
+	status = end_save(opts.save, save, status);
+	if (xvt_say_damage(trace, writer, opts.quiet || status) && !status)
+		status = XVT_EXIT_FAIL;
+	xvtrace_close(trace);
+	free(save);
+	return status;
+}
+
+const struct xvt_command xvt_cmd_query = {
+	.name = "query",
+	.args = "[FILE.xvt|DIR]... SQL",
+	.brief = "answer SQL: a table for each event, and what the trace has besides",
+	.opts = query_opts,
+	.run = run,
+};
