@@ -177,6 +177,9 @@ static int make(struct catalog *c, struct table *t)
 	err = m->orders ? t->facts->make(c, m) : -ENOMEM;
 	if (!err)
 		err = m->err;
+	/* A reader that was stopped gives no error. */
+	if (!err && events_stopped(c))
+		err = -ETIMEDOUT;
 	if (err)
 		memory_free(m);
 	else

@@ -270,7 +270,7 @@ static int vtab_next(sqlite3_vtab_cursor *b)
 	return got < 0 ? fail(b->pVtab, got) : SQLITE_OK;
 }
 
-/* A number with a fraction, as the whole one beyond which no more rows are. */
+/* A number with a fraction, as a whole one: rows between the two are SQLite's to leave out. */
 static bool round_real(double real, struct condition *to)
 {
 	if (!(real > -9e18 && real < 9e18))
@@ -279,13 +279,7 @@ static bool round_real(double real, struct condition *to)
 	to->value.i = (int64_t)real;
 	if (to->op == CONDITION_EQ)
 		return (double)to->value.i == real;
-	if (to->op == CONDITION_GT || to->op == CONDITION_GE) {
-		to->op = CONDITION_GE;
-		to->value.i += (double)to->value.i < real;
-	} else {
-		to->op = CONDITION_LE;
-		to->value.i -= (double)to->value.i > real;
-	}
+	to->op = to->op == CONDITION_GT || to->op == CONDITION_GE ? CONDITION_GE : CONDITION_LE;
 	return true;
 }
 

@@ -133,6 +133,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, split_suite());
 	srunner_add_suite(runner, analyze_suite());
+	srunner_add_suite(runner, query_suite());
 	srunner_add_suite(runner, export_suite());
 	srunner_add_suite(runner, dat_suite());
 	srunner_add_suite(runner, verify_suite());

@@ -96,6 +96,7 @@ Suite *lib_suite(void);
 Suite *analysis_suite(void);
 Suite *split_suite(void);
 Suite *analyze_suite(void);
+Suite *query_suite(void);
 Suite *reclock_suite(void);
 Suite *reclock_map_suite(void);
 Suite *verify_suite(void);
