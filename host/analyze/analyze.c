@@ -8,9 +8,9 @@
 
 #include "base/vec.h"
 
-static const struct analysis *const all[] = { &analysis_cpu,  &analysis_stalls, &analysis_sched,
-					      &analysis_irq,  &analysis_timer,	&analysis_latency,
-					      &analysis_pairs };
+static const struct analysis *const all[] = { &analysis_cpu,   &analysis_stalls, &analysis_sched,
+					      &analysis_irq,   &analysis_timer,	 &analysis_latency,
+					      &analysis_pairs, &analysis_spans };
 
 static int add_pause(void *arg, const struct xvtrace_span *span)
 {

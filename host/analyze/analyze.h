@@ -30,6 +30,20 @@ enum xvt_analysis {
 	XVT_ANALYZE_LATENCY = 32u,
 	XVT_ANALYZE_TIMER = 64u,
 	XVT_ANALYZE_MESSAGES = 128u, /* of LATENCY the messages and the pair alone */
+	XVT_ANALYZE_SPANS = 256u,    /* no lines: `span` of the options gets each duration */
+};
+
+/* A duration of a guest: a task that ran, a handler, or a task that was woken and waited. */
+struct xvt_span {
+	const char *kind; /* "task", "irq", "softirq", "wait" */
+	const struct xvtrace_ring *ring;
+	uint64_t begin_ns, end_ns;
+	uint64_t bound_ns; /* of both ends together */
+	bool own_known;
+	uint64_t own_least_ns, own_most_ns;
+	char name[96];	    /* printable: the task, or the handler */
+	int pid;	    /* of the task, or of the one that was interrupted */
+	unsigned int depth; /* handlers: how many there are with this one; else 0 */
 };
 
 /* An event of a pair; see xvtrace_matches(). */
@@ -52,6 +66,7 @@ struct xvt_analyze_options {
 	bool (*wants_task)(void *arg, int pid, const char *comm);
 	/* The same of durations that begin with that event. */
 	bool (*wants_event)(void *arg, const char *system, const char *name);
+	int (*span)(void *arg, const struct xvt_span *span); /* returns 0 or -errno */
 	void *arg;
 };
 

@@ -11,7 +11,7 @@
 static const char *const softirqs[] = { "HI",	    "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 					"IRQ_POLL", "TASKLET", "SCHED",	 "HRTIMER", "RCU" };
 
-static void describe(const struct open_pair *begin, char *to, size_t size)
+void irq_describe(const struct open_pair *begin, char *to, size_t size)
 {
 	char name[64];
 
@@ -41,7 +41,7 @@ static int handler(struct xvt_analyze *a, struct vcpu *v, const struct open_pair
 	memcpy(key.text, begin->text, strnlen(begin->text, sizeof(key.text)));
 	line = line_found(a, &key);
 	if (!*line) {
-		describe(begin, what, sizeof(what));
+		irq_describe(begin, what, sizeof(what));
 		*line = line_of(a, XVT_ANALYZE_IRQ, kind, key.machine, NULL, NULL, what);
 	}
 	if (!*line)

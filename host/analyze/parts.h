@@ -275,7 +275,10 @@ struct analysis {
 };
 
 extern const struct analysis analysis_cpu, analysis_stalls, analysis_sched, analysis_irq;
-extern const struct analysis analysis_timer, analysis_latency, analysis_pairs;
+extern const struct analysis analysis_timer, analysis_latency, analysis_pairs, analysis_spans;
+
+/* irq.c: "irq 9 eth0", "softirq RCU" */
+void irq_describe(const struct open_pair *begin, char *to, size_t size);
 
 struct woken {
 	int pid;

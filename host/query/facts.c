@@ -7,15 +7,6 @@
 
 #include "base/out.h"
 
-#define INTEGER(name_)                                \
-	{                                             \
-		.name = name_, .type = COLUMN_INTEGER \
-	}
-#define TEXT(name_)                                \
-	{                                          \
-		.name = name_, .type = COLUMN_TEXT \
-	}
-
 static void add_machine(struct memory *m, const struct xvtrace_machine *machine)
 {
 	memory_str(m, machine ? machine->name : NULL);
@@ -39,9 +30,10 @@ static void add_bound(struct memory *m, uint64_t ns)
 
 /* -- machines, rings, threads --------------------------------------------------------- */
 
-static const struct column machine_columns[] = { TEXT("vm"),	  INTEGER("number"),
-						 INTEGER("host"), TEXT("uuid"),
-						 TEXT("kernel"),  TEXT("recorded_name") };
+static const struct column machine_columns[] = {
+	TEXT_COLUMN("vm"),   INTEGER_COLUMN("number"), INTEGER_COLUMN("host"),
+	TEXT_COLUMN("uuid"), TEXT_COLUMN("kernel"),    TEXT_COLUMN("recorded_name")
+};
 
 static int make_machines(struct catalog *c, struct memory *m)
 {
@@ -62,8 +54,9 @@ static int make_machines(struct catalog *c, struct memory *m)
 	return 0;
 }
 
-static const struct column ring_columns[] = { INTEGER("ring"), TEXT("vm"), INTEGER("cpu"),
-					      INTEGER("thread"), INTEGER("hw_id") };
+static const struct column ring_columns[] = { INTEGER_COLUMN("ring"), TEXT_COLUMN("vm"),
+					      INTEGER_COLUMN("cpu"), INTEGER_COLUMN("thread"),
+					      INTEGER_COLUMN("hw_id") };
 
 static int make_rings(struct catalog *c, struct memory *m)
 {
@@ -81,9 +74,10 @@ static int make_rings(struct catalog *c, struct memory *m)
 	return 0;
 }
 
-static const struct column thread_columns[] = { INTEGER("tid"),	   INTEGER("tgid"), TEXT("vm"),
-						TEXT("role"),	   INTEGER("vcpu"), TEXT("name"),
-						INTEGER("from_ts") };
+static const struct column thread_columns[] = { INTEGER_COLUMN("tid"),	  INTEGER_COLUMN("tgid"),
+						TEXT_COLUMN("vm"),	  TEXT_COLUMN("role"),
+						INTEGER_COLUMN("vcpu"),	  TEXT_COLUMN("name"),
+						INTEGER_COLUMN("from_ts") };
 
 static void add_thread(struct catalog *c, struct memory *m, unsigned int host,
 		       const struct xvtrace_thread *t)
@@ -120,8 +114,9 @@ static int make_threads(struct catalog *c, struct memory *m)
 
 /* -- types of events ------------------------------------------------------------------ */
 
-static const struct column type_columns[] = { TEXT("table_name"), TEXT("name"), TEXT("system"),
-					      TEXT("field"), TEXT("kind") };
+static const struct column type_columns[] = { TEXT_COLUMN("table_name"), TEXT_COLUMN("name"),
+					      TEXT_COLUMN("system"), TEXT_COLUMN("field"),
+					      TEXT_COLUMN("kind") };
 
 static const char *const kinds[] = { [XVTRACE_UINT] = "unsigned",
 				     [XVTRACE_INT] = "signed",
@@ -171,8 +166,9 @@ static int make_types(struct catalog *c, struct memory *m)
 
 /* -- losses --------------------------------------------------------------------------- */
 
-static const struct column loss_columns[] = { INTEGER("ts"),   INTEGER("bound_ns"), TEXT("vm"),
-					      INTEGER("ring"), TEXT("cause"),	    INTEGER("n") };
+static const struct column loss_columns[] = { INTEGER_COLUMN("ts"), INTEGER_COLUMN("bound_ns"),
+					      TEXT_COLUMN("vm"),    INTEGER_COLUMN("ring"),
+					      TEXT_COLUMN("cause"), INTEGER_COLUMN("n") };
 
 static void add_loss(struct memory *m, const struct xvtrace_event *ev, const char *cause,
 		     uint64_t n)
@@ -216,8 +212,6 @@ static int make_losses(struct catalog *c, struct memory *m)
 		if (ev->kind == XVTRACE_LOST)
 			add_losses(m, ev);
 		got = 0;
-		if (events_stopped(c))
-			got = -ETIMEDOUT;
 	}
 	xvtrace_reader_free(r);
 	return got;
@@ -240,9 +234,10 @@ static int each_item(struct catalog *c, struct memory *m, unsigned int kind,
 	return got;
 }
 
-static const struct column note_columns[] = { INTEGER("ts"),	TEXT("vm"),	    INTEGER("ring"),
-					      INTEGER("level"), TEXT("text"),	    TEXT("state"),
-					      INTEGER("at_ts"), INTEGER("since_ts") };
+static const struct column note_columns[] = { INTEGER_COLUMN("ts"),    TEXT_COLUMN("vm"),
+					      INTEGER_COLUMN("ring"),  INTEGER_COLUMN("level"),
+					      TEXT_COLUMN("text"),     TEXT_COLUMN("state"),
+					      INTEGER_COLUMN("at_ts"), INTEGER_COLUMN("since_ts") };
 
 static const char *state_name(enum xvtrace_state state)
 {
@@ -283,10 +278,12 @@ static int make_notes(struct catalog *c, struct memory *m)
 	return each_item(c, m, XVTRACE_NOTE, add_note);
 }
 
-static const struct column node_columns[] = { INTEGER("ts"),	   TEXT("vm"),
-					      INTEGER("ring"),	   INTEGER("guest_clock"),
-					      INTEGER("bound_ns"), INTEGER("segment_bound_ns"),
-					      INTEGER("epoch"),	   TEXT("source") };
+static const struct column node_columns[] = {
+	INTEGER_COLUMN("ts"),	    TEXT_COLUMN("vm"),
+	INTEGER_COLUMN("ring"),	    INTEGER_COLUMN("guest_clock"),
+	INTEGER_COLUMN("bound_ns"), INTEGER_COLUMN("segment_bound_ns"),
+	INTEGER_COLUMN("epoch"),    TEXT_COLUMN("source")
+};
 
 static void add_node(struct memory *m, const struct xvtrace_item *item)
 {
@@ -305,10 +302,10 @@ static int make_nodes(struct catalog *c, struct memory *m)
 	return each_item(c, m, XVTRACE_NODE, add_node);
 }
 
-static const struct column run_columns[] = { INTEGER("ts"),	INTEGER("end_ts"),
-					     INTEGER("dur"),	TEXT("vm"),
-					     INTEGER("vcpu"),	INTEGER("host_cpu"),
-					     INTEGER("is_gap"), INTEGER("lost") };
+static const struct column run_columns[] = { INTEGER_COLUMN("ts"),     INTEGER_COLUMN("end_ts"),
+					     INTEGER_COLUMN("dur"),    TEXT_COLUMN("vm"),
+					     INTEGER_COLUMN("vcpu"),   INTEGER_COLUMN("host_cpu"),
+					     INTEGER_COLUMN("is_gap"), INTEGER_COLUMN("lost") };
 
 static void add_run(struct memory *m, const struct xvtrace_item *item)
 {
@@ -335,8 +332,9 @@ static int make_runs(struct catalog *c, struct memory *m)
 
 /* -- states of machines --------------------------------------------------------------- */
 
-static const struct column state_columns[] = { INTEGER("ts"), TEXT("vm"), TEXT("state"),
-					       INTEGER("since_ts"), TEXT("text") };
+static const struct column state_columns[] = { INTEGER_COLUMN("ts"), TEXT_COLUMN("vm"),
+					       TEXT_COLUMN("state"), INTEGER_COLUMN("since_ts"),
+					       TEXT_COLUMN("text") };
 
 static void add_state(struct memory *m, const struct xvtrace_event *ev)
 {
@@ -359,18 +357,11 @@ static int make_states(struct catalog *c, struct memory *m)
 	while (!got && !memory_error(m) && (got = xvtrace_next(r, &ev)) > 0) {
 		if (ev->kind == XVTRACE_STATE)
 			add_state(m, ev);
-		got = events_stopped(c) ? -ETIMEDOUT : 0;
+		got = 0;
 	}
 	xvtrace_reader_free(r);
 	return got;
 }
-
-#define FACTS(name_, columns_, rows_, make_)                                             \
-	{                                                                                \
-		.name = name_, .columns = columns_,                                      \
-		.column_count = sizeof(columns_) / sizeof((columns_)[0]), .rows = rows_, \
-		.make = make_                                                            \
-	}
 
 const struct facts facts_of_trace[] = {
 	FACTS("machines", machine_columns, 4, make_machines),
@@ -382,10 +373,5 @@ const struct facts facts_of_trace[] = {
 	FACTS("states", state_columns, 100, make_states),
 	FACTS("clock_nodes", node_columns, 1000, make_nodes),
 	FACTS("run_spans", run_columns, -0.1, make_runs),
-	{ .name = NULL },
-};
-
-/* Made by analyze/, see derived.c. */
-const struct facts facts_of_guests[] = {
 	{ .name = NULL },
 };

@@ -150,6 +150,21 @@ struct facts {
 	int (*make)(struct catalog *c, struct memory *m);
 };
 
+#define INTEGER_COLUMN(name_)                           \
+	{                                               \
+		.name = (name_), .type = COLUMN_INTEGER \
+	}
+#define TEXT_COLUMN(name_)                           \
+	{                                            \
+		.name = (name_), .type = COLUMN_TEXT \
+	}
+#define FACTS(name_, columns_, rows_, make_)                                             \
+	{                                                                                \
+		.name = (name_), .columns = (columns_),                                  \
+		.column_count = sizeof(columns_) / sizeof((columns_)[0]), .rows = rows_, \
+		.make = make_                                                            \
+	}
+
 extern const struct table_kind table_of_facts;
 extern const struct facts facts_of_trace[], facts_of_guests[]; /* the last one has no name */
 

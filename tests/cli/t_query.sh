@@ -133,6 +133,34 @@ check "order: what the bounds leave open is 0" gives 'SELECT "order"(10, 2, 20, 
 check "pctl: no value, one value, a value that is no number" gives "SELECT pctl(NULL, 50), pctl(7, 50), pctl('x', 50), pctl(1.5, 1)" '[[null,7,null,1.5]]'
 check "hist: by powers of two" gives "SELECT hist(column1) FROM (VALUES (0), (1), (3), (1024), (-5), (NULL))" '[["[{\"below\":0,\"n\":1},{\"from\":0,\"n\":1},{\"from\":1,\"n\":1},{\"from\":2,\"n\":1},{\"from\":1024,\"n\":1}]"]]'
 
+# What analyze finds, with the same times.
+"$tools/xvt-story" "$work/taken.xvt" <<'EOT' || exit 1
+host 2
+guest g1 1 2000
+thread 501 g1:vcpu0
+0     h:0  switch swapper-0 R x-501
+10    g1:0 switch swapper-0 R work-10
+20    g1:0 soft 9
+25    g1:0 wakeup job-11 0
+100   h:0  switch x-501 R bash-900
+200   h:0  switch bash-900 R noisy-901
+3000  h:0  switch noisy-901 S kw-902
+3100  h:0  switch kw-902 S x-501
+3110  g1:0 irq 5 eth0
+3115  g1:0 irqx 5
+3120  g1:0 softx 9
+3200  g1:0 switch work-10 S job-11
+3300  g1:0 switch job-11 S swapper-0
+EOT
+trace=taken
+check "slices: wall and own" gives "SELECT kind, name, ts, dur, own_least, own_most, bound_ns, depth FROM slices ORDER BY ts, depth" '[["task","work",1000010000,3190000,190000,190000,4000,0],["softirq","softirq RCU",1000020000,3100000,100000,100000,4000,1],["irq","irq 5 eth0",1003110000,5000,5000,5000,4000,2],["task","job",1003200000,100000,100000,100000,4000,0]]'
+check "stalls: who had the CPU" gives "SELECT ts, dur, vm, guest, task, cause, first, most, most_ns, last, verdict FROM stalls" '[[1000100000,3000000,"g1","softirq","work","preempted","bash-900","noisy-901",2800000,"kw-902","proven"]]'
+check "wake-ups: how long, and what the host took of it" gives "SELECT ts, run_ts, wait, own_least, own_most, task, task_pid FROM wakeups" '[[1000025000,1003200000,3175000,175000,175000,"job",11]]'
+check "they are as analyze has them" eval '[ "$("$xvtrace" query -q --json "$work/taken.xvt" "SELECT sum(dur), sum(own_most) FROM slices WHERE kind = '"'softirq'"'" | jq -c ".rows[0]")" = "$("$xvtrace" analyze -q --json irq "$work/taken.xvt" | jq -c "[.lines[] | select(.kind == \"softirq\")][0] | [.wall.sum_ns, .own_most.sum_ns]")" ]'
+check "a join looks them up" gives "SELECT count(*) FROM slices s JOIN wakeups w ON w.run_ts = s.ts AND w.ring = s.ring" '[[1]]'
+trace=made
+check "a trace without a host" gives "SELECT count(*) FROM stalls" '[[0]]'
+
 # Several as one.
 check "two traces as one" eval '[ "$("$xvtrace" query -q --csv "$work/made.xvt" "$work/made.xvt" "SELECT 1" 2>&1 | grep -c "cannot be read as one")" = 1 ]'
 

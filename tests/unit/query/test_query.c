@@ -181,6 +181,8 @@ static void put_condition(FILE *f, const char *column)
 static const char *const traps[] = {
 	"SELECT count(*) FROM texts WHERE comm = 'SH' COLLATE NOCASE",
 	"SELECT count(*) FROM events WHERE vm = 'G1' COLLATE NOCASE",
+	"SELECT count(*) FROM texts WHERE comm COLLATE NOCASE = 'SH'",
+	"SELECT count(*) FROM clock_nodes WHERE source = 'HANDSHAKE' COLLATE NOCASE",
 	"SELECT count(*) FROM events WHERE vm = 'nosuch'",
 	"SELECT count(*) FROM events WHERE vm = 'g1' AND vm = 'g2'",
 	"SELECT count(*) FROM events WHERE vm = 'g2' AND ring = 0",
