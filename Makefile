@@ -57,6 +57,7 @@ include shared/rules.mk
 include guest/bare/rules.mk
 include host/rules.mk
 include host/lib/rules.mk
+include host/query/rules.mk
 include guest/user/rules.mk
 include guest/linux/rules.mk
 include tests/rules.mk
@@ -94,7 +95,7 @@ $(COMMANDS): $(filter Makefile %.mk,$(MAKEFILE_LIST)) tests/compile-commands.awk
 	$(Q)$(if $(filter build,$(BUILD)),ln -sfn $@ compile_commands.json)
 	$(Q)printf '%s' '$(COMMANDS_OF)' >$(BUILD)/commands-of
 
-all: $(BUILD)/xvtrace $(LIBXVTRACE_TARGETS) $(USER_TARGETS) $(COMMANDS)
+all: $(BUILD)/xvtrace $(LIBXVTRACE_TARGETS) $(SQLITE_SO) $(USER_TARGETS) $(COMMANDS)
 
 help:
 	@echo 'make            build xvtrace and the user-space library into build/'

@@ -25,7 +25,7 @@ install_data = install -d $(DESTDIR)$(2) && install -m 644 $(1) $(DESTDIR)$(2)
 
 .PHONY: install-tools install-libxvt install-man install-docs install-guest install-dkms
 
-install: install-tools install-libxvtrace install-libxvt install-man install-docs install-guest
+install: install-tools install-libxvtrace install-sqlite install-libxvt install-man install-docs install-guest
 
 install-tools: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(BINDIR)/xvtrace
@@ -75,7 +75,7 @@ uninstall:
 	$(Q)$(MAKE) -s install DESTDIR=$(UNINSTALL)
 	cd $(UNINSTALL) && find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
 	rm -rf $(UNINSTALL)
-	rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) $(dir $(DESTDIR)$(GUEST_CONF)))
+	rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(LIBDIR)/xvtrace $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) $(dir $(DESTDIR)$(GUEST_CONF)))
 
 DKMSDIR = $(SRCDIR)/xvtrace-$(XVT_VERSION)
 install-dkms:

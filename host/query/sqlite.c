@@ -558,6 +558,98 @@ static int make_functions(sqlite3 *db)
 	return rc;
 }
 
+/* -- an extension that SQLite loads ----------------------------------------------------- */
+
+struct extension {
+	struct xvtrace *trace; /* NULL: none is open yet */
+	struct catalog *catalog;
+};
+
+static void close_extension(void *arg)
+{
+	struct extension *e = arg;
+
+	catalog_free(e->catalog);
+	xvtrace_close(e->trace);
+	sqlite3_free(e);
+}
+
+/* Opens the traces and makes their tables. Returns 0 or -errno; *text: why. */
+static int open_traces(struct extension *e, sqlite3 *db, const char *const *paths, size_t count,
+		       struct xvtrace_error *error)
+{
+	struct xvt_query_options o = { .flags = 0 };
+	int err = xvtrace_open_several(&e->trace, paths, count, XVTRACE_PART, error);
+
+	if (err)
+		return err;
+	o.flags = xvtrace_info(e->trace)->ended ? XVTRACE_RECLOCK : 0;
+	err = catalog_new(&e->catalog, e->trace, &o);
+	if (err) {
+		catalog_free(e->catalog);
+		xvtrace_close(e->trace);
+		*e = (struct extension){ .trace = NULL };
+	} else if (make_tables(db, e->catalog) != SQLITE_OK) {
+		err = -ENOMEM;
+	}
+	snprintf(error->text, sizeof(error->text), "%s", strerror(-err));
+	return err;
+}
+
+static void fail_open(sqlite3_context *x, const char *what, const char *why)
+{
+	char *text = sqlite3_mprintf("xvtrace_open: %s: %s", what, why);
+
+	sqlite3_result_error(x, text ? text : "out of memory", -1);
+	sqlite3_free(text);
+}
+
+/* xvtrace_open(PATH, ...): the tables of these traces are there from then on. */
+static void sql_open(sqlite3_context *x, int argc, sqlite3_value **argv)
+{
+	struct extension *e = sqlite3_user_data(x);
+	const char **paths = calloc((size_t)argc + 1, sizeof(*paths));
+	struct xvtrace_error error = { "" };
+	bool named = paths && argc;
+
+	for (int i = 0; paths && i < argc; i++) {
+		paths[i] = (const char *)sqlite3_value_text(argv[i]);
+		named &= paths[i] != NULL;
+	}
+	if (e->trace)
+		sqlite3_result_error(x, "xvtrace_open: this connection has a trace already", -1);
+	else if (!named)
+		sqlite3_result_error(x, "xvtrace_open: give the paths of traces", -1);
+	else if (open_traces(e, sqlite3_context_db_handle(x), paths, (size_t)argc, &error))
+		fail_open(x, argc == 1 ? paths[0] : "the traces", error.text);
+	else
+		sqlite3_result_int64(x, (sqlite3_int64)e->catalog->table_count);
+	free(paths);
+}
+
+int sqlite3_xvtracesqlite_init(sqlite3 *db, char **error, const sqlite3_api_routines *functions);
+
+int sqlite3_xvtracesqlite_init(sqlite3 *db, char **error, const sqlite3_api_routines *functions)
+{
+	struct extension *e;
+	int rc;
+
+	SQLITE_EXTENSION_INIT2(functions);
+	if (sqlite3_libversion_number() < VERSION_LEAST) {
+		*error = sqlite3_mprintf("SQLite is older than 3.38");
+		return SQLITE_ERROR;
+	}
+	e = sqlite3_malloc64(sizeof(*e));
+	if (!e)
+		return SQLITE_NOMEM;
+	*e = (struct extension){ .trace = NULL };
+	/* It is freed by SQLite, also when this fails. No view or trigger of a database can call
+	 * it. */
+	rc = sqlite3_create_function_v2(db, "xvtrace_open", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, e,
+					sql_open, NULL, NULL, close_extension);
+	return rc == SQLITE_OK ? make_functions(db) : rc;
+}
+
 /* -- what a statement may do ---------------------------------------------------------- */
 
 static int deny(struct xvt_query *q, const char *what, const char *name)

@@ -227,6 +227,36 @@ check "it is whole" eval '[ "$(sqlite3 "$db" "PRAGMA integrity_check")" = ok ]'
 check "a file that is there stays" refuses 2 'it is there already' "$m" --save "$db" 'SELECT 1'
 check "a query that fails leaves nothing" eval 'refuses 2 "no such table" "$m" --save "$work/none.db" "SELECT * FROM nosuch" && ! compgen -G "$work/none.db*" >/dev/null'
 
+# The same tables in other programs.
+so=$BUILD/xvtrace_sqlite.so
+shell() { sqlite3 :memory: ".load ${so%.so}" "$@"; }
+if nm "$xvtrace" | grep -q __asan_init; then
+	echo "skip - the extension: sanitizers must come first in a program"
+elif ! command -v sqlite3 >/dev/null; then
+	echo "skip - the extension: sqlite3 is missing"
+else
+	check "sqlite3 has the tables" eval '[ "$(shell "SELECT xvtrace_open('"'$work/taken.xvt'"') > 20" "SELECT kind, name, dur, own_most FROM slices WHERE depth = 1")" = "$(printf "1\nsoftirq|softirq RCU|3100000|100000")" ]'
+	check "and the same rows" eval '[ "$(shell "SELECT xvtrace_open('"'$m'"') > 20" ".mode csv" "SELECT * FROM sched_switch" | tail -n +2 | tr -d "\"\r")" = "$("$xvtrace" query -q --csv "$m" "SELECT * FROM sched_switch" | tail -n +2 | tr -d "\"")" ]'
+	check "one trace in a connection" eval 'shell "SELECT xvtrace_open('"'$m'"')" "SELECT xvtrace_open('"'$m'"')" 2>&1 | grep -q "has a trace already"'
+	check "a trace that is none: its path" eval 'shell ".bail off" "SELECT xvtrace_open('"'$work/none.xvt'"')" 2>&1 | grep -q "xvtrace_open: .*none.xvt: No such file"'
+	check "no path" eval 'shell "SELECT xvtrace_open()" 2>&1 | grep -q "give the paths"'
+	check "a view does not open one" eval 'shell "CREATE VIEW v AS SELECT xvtrace_open('"'$m'"')" "SELECT * FROM v" 2>&1 | grep -q "unsafe use"'
+	check "no other name of the library can be seen" [ "$(nm -D --defined-only "$so" | awk '{ print $3 }')" = sqlite3_xvtracesqlite_init ]
+	if ! /usr/bin/python3 -c 'import sqlite3; sqlite3.connect(":memory:").enable_load_extension(True)' 2>/dev/null; then
+		echo "skip - python3: its sqlite3 loads no extensions"
+	else
+		cat >"$work/p.py" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(":memory:")
+db.enable_load_extension(True)
+db.load_extension(sys.argv[1])
+db.execute("SELECT xvtrace_open(?)", sys.argv[2:]).fetchone()
+print(db.execute("SELECT count(*) FROM slices WHERE dur > ?", (1000000,)).fetchone()[0])
+END
+		check "so has Python, with values that are bound" [ "$(/usr/bin/python3 "$work/p.py" "$so" "$work/taken.xvt")" = 2 ]
+	fi
+fi
+
 # Any part of a file is a trace, damage is said, and none is a crash.
 for part in 1 2 3; do
 	head -c $(($(stat -c %s "$m") * part / 4)) "$m" >"$work/cut.xvt"
