@@ -300,7 +300,7 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 	if (strcmp(what, "switch") == 0 || strcmp(what, "xswitch") == 0) {
 		put_switch(what[0] == 'x' ? XSWITCH : SWITCH, a, b, c);
 	} else if (strcmp(what, "waking") == 0 || strcmp(what, "wakeup") == 0) {
-		put_task(what[4] == 'i' ? WAKING : WAKEUP, a, (uint32_t)strtoul(b, NULL, 10), c);
+		put_task(what[3] == 'i' ? WAKING : WAKEUP, a, (uint32_t)strtoul(b, NULL, 10), c);
 	} else if (strcmp(what, "migrate") == 0) {
 		put_task(MIGRATE, a, (uint32_t)strtoul(b, NULL, 10), c);
 	} else if (strcmp(what, "irq") == 0) {
