@@ -12,6 +12,7 @@ extern const struct xvt_command xvt_cmd_stat;
 extern const struct xvt_command xvt_cmd_summary;
 extern const struct xvt_command xvt_cmd_analyze;
 extern const struct xvt_command xvt_cmd_query;
+extern const struct xvt_command xvt_cmd_path;
 extern const struct xvt_command xvt_cmd_verify;
 extern const struct xvt_command xvt_cmd_export;
 extern const struct xvt_command xvt_cmd_salvage;

@@ -53,18 +53,18 @@ static unsigned int reader_flags(const struct xvt_select *s, const struct xvt_ex
 
 /* Find line N of the report without choices. Returns 0, -EINVAL or -ENOENT after a message, or
  * another -errno. */
-static int find_event(const struct xvt_select *s, struct xvt_export *x)
+static int find_event(const struct xvt_select *s, const char *text, struct xvt_export *x,
+		      struct xvt_around *around)
 {
-	struct xvt_around *around = &x->around;
 	const struct xvtrace_event *ev;
 	struct xvtrace_reader *r;
 	uint64_t number, n = 0;
 	const char *end;
 	int got;
 
-	if (xvt_parse_u64(s->around + 1, &end, &number) || *end || !number) {
-		xvt_error(s->around, "not an event; give @N for line N of the report of all "
-				     "events");
+	if (xvt_parse_u64(text + 1, &end, &number) || *end || !number) {
+		xvt_error(text, "not an event; give @N for line N of the report of all "
+				"events");
 		return -EINVAL;
 	}
 	got = xvtrace_reader_new(&r, x->trace);
@@ -80,32 +80,41 @@ static int find_event(const struct xvt_select *s, struct xvt_export *x)
 					       .ring = ev->ring,
 					       .state_of = ev->kind == XVTRACE_STATE ? ev->machine
 										     : NULL,
-					       .guest_clock = ev->guest_clock };
+					       .guest_clock = ev->guest_clock,
+					       .number = ev->number,
+					       .pid = ev->pid };
 	xvtrace_reader_free(r);
 	if (!got)
-		xvt_error(s->around, "the report of this trace has %" PRIu64 " lines", n);
+		xvt_error(text, "the report of this trace has %" PRIu64 " lines", n);
 	return got > 0 ? 0 : got ? got : -ENOENT;
+}
+
+int xvt_select_point(const struct xvt_select *s, const char *text, struct xvt_export *x,
+		     struct xvt_around *to)
+{
+	struct xvt_when when = { 0 };
+	int err;
+
+	if (text[0] == '@')
+		return find_event(s, text, x, to);
+	err = xvt_take_when(text, x->trace, &when);
+	*to = (struct xvt_around){ .ns = when.ns, .clock = when.clock, .pid = -1 };
+	return err;
 }
 
 static int set_around(const struct xvt_select *s, struct xvt_export *x)
 {
 	const uint64_t span = s->span_ns ? s->span_ns : AROUND_SPAN_NS;
 	struct xvt_around *around = &x->around;
-	struct xvt_when when = { 0 };
 	int err;
 
 	if (s->from || s->to) {
 		xvt_error("--around", "it is a range of time, as --from and --to are; give one");
 		return -EINVAL;
 	}
-	if (s->around[0] == '@')
-		err = find_event(s, x);
-	else
-		err = xvt_take_when(s->around, x->trace, &when);
+	err = xvt_select_point(s, s->around, x, around);
 	if (err)
 		return err;
-	if (s->around[0] != '@')
-		*around = (struct xvt_around){ .ns = when.ns, .clock = when.clock };
 	xvtrace_reader_from(x->reader, around->ns > span ? around->ns - span : 0, around->clock);
 	xvtrace_reader_to(x->reader,
 			  around->ns < UINT64_MAX - span ? around->ns + span : UINT64_MAX,

@@ -76,6 +76,11 @@ int xvt_select_open_several(const struct xvt_select *s, const char *const *paths
  * chosen is not there yet. */
 int xvt_select_begin(const struct xvt_select *s, struct xvt_export *x);
 
+/* A time as --around takes it, or the event @N. Returns 0; -EINVAL or -ENOENT after a message; or
+ * another -errno. */
+int xvt_select_point(const struct xvt_select *s, const char *text, struct xvt_export *x,
+		     struct xvt_around *to);
+
 /* Open traces as one. Prints why it fails, and unless `quiet` which machines two of them have.
  * Returns 0 or -errno. */
 int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t count,

@@ -20,6 +20,8 @@ struct xvt_around {
 	const struct xvtrace_ring *ring; /* NULL: a time, a state, or an event of an unknown ring */
 	const struct xvtrace_machine *state_of; /* a state of that machine; NULL: it is none */
 	uint64_t guest_clock;
+	uint64_t number; /* xvtrace_event.number and .pid; 0 and -1 of a time */
+	int pid;
 };
 
 /* What to export, and how. */

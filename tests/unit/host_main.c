@@ -134,6 +134,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, split_suite());
 	srunner_add_suite(runner, analyze_suite());
 	srunner_add_suite(runner, query_suite());
+	srunner_add_suite(runner, path_suite());
 	srunner_add_suite(runner, export_suite());
 	srunner_add_suite(runner, dat_suite());
 	srunner_add_suite(runner, verify_suite());

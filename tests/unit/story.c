@@ -3,6 +3,7 @@
 #include "story.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,10 @@ enum {
 	VECTOR,
 	TIMER,
 	EXPIRE,
-	CANCEL
+	CANCEL,
+	RAISE,
+	TIMERX,
+	PRINT
 };
 
 static const struct format {
@@ -79,6 +83,9 @@ static const struct format {
 	  "hrtimer_expire_entry",
 	  { "void * hrtimer;8;0", "s64 now;8;1", "void * function;8;0" } },
 	{ CANCEL, "timer", "hrtimer_cancel", { "void * hrtimer;8;0" } },
+	{ RAISE, "irq", "softirq_raise", { "unsigned int vec;4;0" } },
+	{ TIMERX, "timer", "hrtimer_expire_exit", { "void * hrtimer;8;0" } },
+	{ PRINT, "ftrace", "print", { "unsigned long ip;8;0", "char buf[32];32;0" } },
 };
 
 static struct xvt_trace_writer *writer;
@@ -255,6 +262,11 @@ static uint32_t pid_of(const char *task)
 	return dash ? (uint32_t)strtoul(dash + 1, NULL, 10) : 0;
 }
 
+static void begin_by(uint16_t type, const char *by)
+{
+	begin(type, strcmp(by, "irq") == 0 ? 8 : strcmp(by, "soft") == 0 ? 16 : 0, pid_of(by));
+}
+
 static void put_switch(uint16_t type, const char *prev, const char *state, const char *next)
 {
 	static const char letters[] = "RSDxTxxxt"; /* by value, as far as stories have them */
@@ -269,9 +281,20 @@ static void put_switch(uint16_t type, const char *prev, const char *state, const
 
 static void put_task(uint16_t type, const char *task, uint32_t cpu, const char *by)
 {
-	begin(type, strcmp(by, "irq") == 0 ? 8 : 0, pid_of(by));
+	begin_by(type, by);
 	u32(comm(task));
 	u32(cpu);
+}
+
+static void put_mark(const char *what, uint32_t n, const char *by)
+{
+	const uint64_t ip = 0;
+	char text[32] = "";
+
+	begin_by(PRINT, by);
+	bytes(&ip, sizeof(ip));
+	snprintf(text, sizeof(text), "xvt-ping %s %u", what, n);
+	bytes(text, sizeof(text));
 }
 
 static uint16_t put_lost(uint32_t ring, uint32_t n, const char *cause)
@@ -331,19 +354,24 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 		const uint64_t function = 0xffffffff81000000u;
 		const int64_t ns = STORY_GUEST_NS + (int64_t)(strtod(b, NULL) * 1000);
 
-		begin(what[0] == 't' ? TIMER : EXPIRE, 0, 0);
+		begin_by(what[0] == 't' ? TIMER : EXPIRE, c);
 		u32(n);
 		u32(0);
 		bytes(&ns, sizeof(ns));
 		bytes(&function, sizeof(function));
-	} else if (strcmp(what, "cancel") == 0) {
-		begin(CANCEL, 0, 0);
+	} else if (strcmp(what, "cancel") == 0 || strcmp(what, "expirex") == 0) {
+		begin_by(what[0] == 'c' ? CANCEL : TIMERX, b);
 		u32(n);
 		u32(0);
+	} else if (strcmp(what, "raise") == 0) {
+		begin_by(RAISE, b);
+		u32(n);
 	} else if (strcmp(what, "mark") == 0) {
 		rec.len = 0;
 		bytes(args, strcspn(args, "\n"));
 		return XVT_ID_TEXT;
+	} else if (strcmp(what, "send") == 0 || strcmp(what, "recv") == 0) {
+		put_mark(what, n, b);
 	} else if (strcmp(what, "lost") == 0) {
 		return put_lost(ring, n, b);
 	} else {

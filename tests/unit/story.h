@@ -12,15 +12,17 @@
  * Events, in order of time; a task is COMM-PID:
  *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R, S, D, T or t; FLAG: U, C or L (late)
  *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
- *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, or irq
+ *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, irq or soft
  *	T VM:CPU migrate TASK CPU
- *	T VM:CPU irq N NAME, irqx N, soft N, softx N
+ *	T VM:CPU irq N NAME, irqx N, soft N, softx N, raise N BY
  *	T VM:CPU lost N [CAUSE]			full, or as the trace names it
  *	T VM:CPU accept|posted APIC VECTOR BY	of KVM, on the host; BY: as above, or irq-PID
  *	T VM:CPU inject VECTOR BY [again]	the same
  *	T VM:CPU vector N			the handler of a vector begins
- *	T VM:CPU timer N DUE, expire N NOW, cancel N	an hrtimer; DUE, NOW: by the guest's clock
+ *	T VM:CPU timer N DUE, expire N NOW [BY], expirex N [BY], cancel N
+ *						an hrtimer; DUE, NOW: by the guest's clock
  *	T VM:CPU mark TEXT			a program's text
+ *	T VM:CPU send N BY, recv N BY		marks of a message, by trace_printk
  *	T VM paused | runs SINCE | reset | ended
  */
 #ifndef STORY_H

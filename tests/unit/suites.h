@@ -97,6 +97,7 @@ Suite *analysis_suite(void);
 Suite *split_suite(void);
 Suite *analyze_suite(void);
 Suite *query_suite(void);
+Suite *path_suite(void);
 Suite *reclock_suite(void);
 Suite *reclock_map_suite(void);
 Suite *verify_suite(void);

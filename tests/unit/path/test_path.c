@@ -1,0 +1,690 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_path.c - the critical path in traces in which it is known by construction. Times in the
+ * stories are microseconds; guests' clocks are right to 2 us unless a story says otherwise.
+ */
+#include "suites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "path/path.h"
+#include "story.h"
+
+#define HEAD                    \
+	"host 2\n"              \
+	"guest g1 2 2000 4\n"   \
+	"guest g2 1 2000\n"     \
+	"thread 501 g1:vcpu4\n" \
+	"thread 502 g1:vcpu5\n" \
+	"thread 503 g1:qemu\n"  \
+	"thread 504 g1:io\n"    \
+	"thread 601 g2:vcpu0\n" \
+	"thread 603 g2:qemu\n"
+#define US 1000ull
+
+static struct xvtrace *trace;
+static struct xvtrace_reader *reader;
+static struct xvt_path *p;
+static const struct xvt_path_step *steps;
+static size_t step_count, checked;
+static const char *why, *needs;
+static enum xvt_path_end end;
+
+static void fini(void)
+{
+	xvt_path_free(p);
+	xvtrace_reader_free(reader);
+	xvtrace_close(trace);
+	p = NULL;
+	reader = NULL;
+	trace = NULL;
+}
+
+/* Returns what xvt_path_find() does. */
+static int try_to_find(const char *story, const char *vm, const char *task, unsigned int at_us,
+		       unsigned int from_us, bool guess)
+{
+	const struct xvt_path_options o = {
+		.vm = vm,
+		.task = task,
+		.at_ns = STORY_BEGIN_NS + at_us * US,
+		.from_ns = from_us ? STORY_BEGIN_NS + from_us * US : 0,
+		.guess = guess,
+	};
+	const char *path = scratch_path("story.xvt");
+	const struct xvtrace_event *ev;
+	struct xvtrace_error error;
+	int err;
+
+	fini();
+	checked = 0;
+	story_make(story, path);
+	ck_assert_msg(!xvtrace_open(&trace, path, 0, &error), "%s", error.text);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(reader, XVTRACE_BOUND), 0);
+	ck_assert_int_eq(xvt_path_new(&p, &o, trace, reader), 0);
+	while (xvtrace_next(reader, &ev) > 0 && xvt_path_wants(p, ev))
+		ck_assert_int_eq(xvt_path_feed(p, ev), 0);
+	err = xvt_path_find(p);
+	step_count = xvt_path_steps(p, &steps);
+	end = xvt_path_ended(p, &why, &needs);
+	return err;
+}
+
+/* Of g1's task cli. */
+static void find(const char *story, unsigned int at_us, unsigned int from_us, bool guess)
+{
+	ck_assert_int_eq(try_to_find(story, "g1", "cli", at_us, from_us, guess), 0);
+}
+
+/* The next step, from the end back. */
+static void step(enum xvt_path_kind kind, enum xvt_path_edge edge, const char *task, const char *by,
+		 unsigned int begin_us, unsigned int end_us)
+{
+	const struct xvt_path_step *s = &steps[checked];
+
+	ck_assert_msg(checked < step_count, "step %zu of %zu: %s %s", checked, step_count, why,
+		      task);
+	checked++;
+	ck_assert_str_eq(s->task, task);
+	ck_assert_int_eq(s->kind, kind);
+	ck_assert_int_eq(s->edge, edge);
+	ck_assert_str_eq(s->by, by);
+	ck_assert_uint_eq(s->begin_ns, STORY_BEGIN_NS + begin_us * US);
+	ck_assert_uint_eq(s->end_ns, STORY_BEGIN_NS + end_us * US);
+	ck_assert_int_eq(s->grade, edge >= XVT_PATH_LAST_IRQ);
+}
+
+static void ends(enum xvt_path_end how, const char *words)
+{
+	ck_assert_uint_eq(checked, step_count);
+	ck_assert_msg(strstr(why, words) != NULL, "%s", why);
+	ck_assert_int_eq(end, how);
+}
+
+#define RUNS(task, begin, end)	    step(XVT_PATH_RUNS, XVT_PATH_SAME, task, "", begin, end)
+#define WOKEN(task, by, begin, end) step(XVT_PATH_WAITS, XVT_PATH_WAKER, task, by, begin, end)
+#define HANDLER(name, begin, end)   step(XVT_PATH_HANDLER, XVT_PATH_SAME, name, "", begin, end)
+
+/* -- tasks of one guest --------------------------------------------------------------- */
+
+/* A client asks a server on another vCPU, and waits for its answer. */
+#define ON_CPUS                            \
+	"0 h:0 switch swapper-0 R x-501\n" \
+	"0 h:1 switch swapper-0 R x-502\n"
+#define ASKS                                   \
+	"10 g1:0 switch swapper-0 R cli-10\n"  \
+	"20 g1:1 switch srv-20 S swapper-0\n"  \
+	"100 g1:0 waking srv-20 1 cli-10\n"    \
+	"110 g1:1 switch swapper-0 R srv-20\n" \
+	"120 g1:0 switch cli-10 S swapper-0\n"
+#define ANSWER                                 \
+	"200 g1:1 waking cli-10 0 srv-20\n"    \
+	"215 g1:0 switch swapper-0 R cli-10\n" \
+	"300 g1:0 switch cli-10 S swapper-0\n"
+
+START_TEST(a_client_waits_for_its_server)
+{
+	find(HEAD ON_CPUS ASKS ANSWER, 290, 50, false);
+	RUNS("cli-10", 215, 290);
+	WOKEN("cli-10", "srv-20", 200, 215);
+	RUNS("srv-20", 110, 200);
+	ck_assert_uint_eq(steps[2].ring->cpu, 1);
+	ck_assert_uint_eq(steps[2].bound_ns, 4 * US);
+	WOKEN("srv-20", "cli-10", 100, 110);
+	RUNS("cli-10", 50, 100);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+/* 50 us of the server's 90 were the host's; the switches are far from the ends of it. */
+START_TEST(what_the_host_took_of_a_part_is_told)
+{
+	find(HEAD ON_CPUS ASKS "130 h:1 switch x-502 R noisy-900\n"
+			       "180 h:1 switch noisy-900 S x-502\n" ANSWER,
+	     290, 50, false);
+	ck_assert_uint_eq(step_count, 5);
+	ck_assert(steps[2].taken_known && !steps[2].shares);
+	ck_assert_uint_eq(steps[2].taken_least_ns, 50 * US);
+	ck_assert_uint_eq(steps[2].taken_most_ns, 50 * US);
+	ck_assert(steps[0].taken_known);
+	ck_assert_uint_eq(steps[0].taken_most_ns, 0);
+}
+END_TEST
+
+/* The same, but the thread is away over the end of the part: the bounds leave 4 us open. */
+START_TEST(what_the_host_took_has_bounds)
+{
+	find(HEAD ON_CPUS ASKS ANSWER "230 h:1 switch noisy-900 S x-502\n"
+				      "240 h:0 switch x-501 R noisy-900\n"
+				      "310 h:0 switch noisy-900 R x-501\n",
+	     290, 50, false);
+	ck_assert(steps[0].taken_known);
+	ck_assert_uint_eq(steps[0].taken_least_ns, 48 * US);
+	ck_assert_uint_eq(steps[0].taken_most_ns, 52 * US);
+	/* x-502 came to its CPU twice: where it was in between is not known. */
+	ck_assert(!steps[2].taken_known);
+}
+END_TEST
+
+START_TEST(a_task_that_is_preempted_was_there_before)
+{
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "100 g1:0 switch cli-10 R other-11\n"
+			  "150 g1:0 waking cli-10 0 irq\n"
+			  "180 g1:1 switch swapper-0 R cli-10\n"
+			  "200 g1:1 switch cli-10 S swapper-0\n",
+	     190, 50, false);
+	RUNS("cli-10", 180, 190);
+	step(XVT_PATH_PREEMPTED, XVT_PATH_SAME, "cli-10", "other-11", 100, 180);
+	RUNS("cli-10", 50, 100);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+/* -- what is missing ------------------------------------------------------------------ */
+
+START_TEST(a_wake_up_that_is_not_recorded_is_a_hole)
+{
+	find(HEAD ON_CPUS ASKS "215 g1:0 switch swapper-0 R cli-10\n", 290, 50, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "what woke cli-10 is not recorded");
+	ck_assert_str_eq(needs, "sched_waking in the guest: record -e sched:sched_waking");
+	/* No guess goes on there. */
+	find(HEAD ON_CPUS ASKS "215 g1:0 switch swapper-0 R cli-10\n", 290, 50, true);
+	ck_assert_uint_eq(step_count, 1);
+}
+END_TEST
+
+/* sched_wakeup is on the woken task's CPU: its context is the waker's only if it is a task's. */
+START_TEST(sched_wakeup_tells_the_waker_only_in_a_task)
+{
+	static const char *const by[] = { "irq", "srv-20", "swapper-0" };
+	char story[2048];
+
+	snprintf(story, sizeof(story),
+		 "%s%s10 g1:0 switch swapper-0 R cli-10\n120 g1:0 switch cli-10 S swapper-0\n"
+		 "130 g1:1 switch swapper-0 R srv-20\n200 g1:1 wakeup cli-10 0 %s\n"
+		 "215 g1:0 switch swapper-0 R cli-10\n",
+		 HEAD, ON_CPUS, by[_i]);
+	find(story, 290, 150, false);
+	RUNS("cli-10", 215, 290);
+	if (_i == 1) {
+		WOKEN("cli-10", "srv-20", 200, 215);
+		RUNS("srv-20", 150, 200);
+		ends(XVT_PATH_END_BEGIN, "");
+	} else {
+		ends(XVT_PATH_END_HOLE, "who sent it is not told");
+	}
+}
+END_TEST
+
+/* The wake-up that is seen may not be the last one; the loss may be told after the path's end. */
+START_TEST(a_loss_is_a_hole)
+{
+	static const char *const losses[] = { "205 g1:1 lost 3\n", "250 g1:1 lost 3\n",
+					      "295 g1:1 lost 3\n" };
+	char story[2048], *at;
+
+	snprintf(story, sizeof(story), "%s%s%s%s", HEAD, ON_CPUS, ASKS, ANSWER);
+	at = strstr(story, _i == 0 ? "215 g1:0" : "300 g1:0");
+	memmove(at + strlen(losses[_i]), at, strlen(at) + 1);
+	memcpy(at, losses[_i], strlen(losses[_i]));
+	find(story, 290, 50, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "events of g1 were lost");
+}
+END_TEST
+
+START_TEST(a_time_in_doubt_is_a_hole)
+{
+	static const char *const wakings[] = { "200U", "200C" };
+	char story[2048];
+
+	snprintf(story, sizeof(story),
+		 HEAD ON_CPUS ASKS "%s g1:1 waking cli-10 0 srv-20\n"
+				   "215 g1:0 switch swapper-0 R cli-10\n",
+		 wakings[_i]);
+	find(story, 290, 50, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "the time of an event of g1:1 is flagged");
+}
+END_TEST
+
+/* Of two wake-ups near the time at which the task slept, the bounds do not say which one ended it.
+ * A single one is it, although its time is before: a task that sleeps is woken. */
+START_TEST(the_bounds_may_leave_the_waker_open)
+{
+	find(HEAD ON_CPUS ASKS "119 g1:1 waking cli-10 0 srv-20\n"
+			       "121 g1:1 switch srv-20 R oth-21\n"
+			       "122 g1:1 waking cli-10 0 oth-21\n"
+			       "215 g1:0 switch swapper-0 R cli-10\n",
+	     290, 50, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "which of 2 wake-ups of cli-10");
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "110 g1:1 switch swapper-0 R srv-20\n"
+			  "119 g1:1 waking cli-10 0 srv-20\n"
+			  "120 g1:0 switch cli-10 S swapper-0\n"
+			  "215 g1:0 switch swapper-0 R cli-10\n",
+	     290, 115, false);
+	RUNS("cli-10", 215, 290);
+	WOKEN("cli-10", "srv-20", 119, 215);
+	RUNS("srv-20", 115, 119);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+/* Both wake each other, and the bounds allow it. */
+START_TEST(a_circle_ends)
+{
+	find(HEAD ON_CPUS "100 g1:0 switch swapper-0 R cli-10\n"
+			  "100 g1:1 switch swapper-0 R srv-20\n"
+			  "101 g1:0 waking srv-20 1 cli-10\n"
+			  "101 g1:1 waking cli-10 0 srv-20\n",
+	     200, 50, true);
+	ck_assert_uint_eq(step_count, 4);
+	checked = 4;
+	ends(XVT_PATH_END_HOLE, "in a circle");
+}
+END_TEST
+
+/* The host's filter of threads leaves out switches: a thread that runs came by none. */
+START_TEST(a_switch_that_is_missing_is_a_hole)
+{
+	find(HEAD ON_CPUS ASKS "205 g1:0 switch other-11 S cli-10\n", 290, 50, false);
+	RUNS("cli-10", 205, 290);
+	ends(XVT_PATH_END_HOLE, "not recorded");
+	ck_assert_int_eq(try_to_find(HEAD "0 h:0 switch swapper-0 R q-503\n"
+					  "10 h:1 switch swapper-0 R b-900\n"
+					  "20 h:1 waking x-501 0 q-503\n"
+					  "30 h:0 switch q-503 S x-501\n",
+				     "h", "501", 40, 5, false),
+			 0);
+	RUNS("g1:vcpu4-501", 30, 40);
+	WOKEN("g1:vcpu4-501", "g1:qemu-503", 20, 30);
+	ends(XVT_PATH_END_HOLE, "a task switch of h:1 is missing");
+}
+END_TEST
+
+START_TEST(a_task_on_no_cpu_has_no_path)
+{
+	ck_assert_int_eq(try_to_find(HEAD ON_CPUS ASKS ANSWER, "g1", "cli", 150, 0, false), -ESRCH);
+	ck_assert_ptr_nonnull(strstr(xvt_path_error(p), "it comes to one at 1.000215000"));
+	ck_assert_int_eq(try_to_find(HEAD ON_CPUS ASKS ANSWER, "g2", "cli", 150, 0, false), -ESRCH);
+}
+END_TEST
+
+/* -- interrupts ----------------------------------------------------------------------- */
+
+/* The client sleeps, and a softirq of vCPU 0 wakes it. %s: before it. */
+#define SOFTIRQ                           \
+	"455 g1:0 soft 3\n"               \
+	"460 g1:0 waking cli-10 0 soft\n" \
+	"465 g1:0 softx 3\n"              \
+	"470 g1:0 switch swapper-0 R cli-10\n"
+#define INTERRUPT                   \
+	"450 g1:0 irq 25 virtio0\n" \
+	"452 g1:0 raise 3 irq\n"    \
+	"453 g1:0 irqx 25\n"
+#define SLEEPS "170 g1:0 switch cli-10 S swapper-0\n"
+
+static void is_softirq(void)
+{
+	RUNS("cli-10", 470, 500);
+	WOKEN("cli-10", "an interrupt", 460, 470);
+	HANDLER("softirq NET_RX", 455, 460);
+}
+
+static void is_interrupt(void)
+{
+	is_softirq();
+	step(XVT_PATH_RAISED, XVT_PATH_RAISE, "softirq NET_RX", "", 452, 455);
+	HANDLER("interrupt 25 virtio0", 450, 452);
+}
+
+START_TEST(a_softirq_is_raised)
+{
+	find(HEAD ON_CPUS SLEEPS INTERRUPT SOFTIRQ, 500, 50, false);
+	is_interrupt();
+	ends(XVT_PATH_END_HOLE, "what raised interrupt 25 virtio0 is not recorded");
+	/* Without its raise, the interrupt before is a guess. */
+	find(HEAD ON_CPUS SLEEPS "450 g1:0 irq 25 virtio0\n453 g1:0 irqx 25\n" SOFTIRQ, 500, 50,
+	     false);
+	is_softirq();
+	ends(XVT_PATH_END_GUESS, "what raised softirq NET_RX is not recorded");
+	ck_assert_ptr_nonnull(strstr(needs, "softirq_raise"));
+	find(HEAD ON_CPUS SLEEPS "450 g1:0 irq 25 virtio0\n453 g1:0 irqx 25\n" SOFTIRQ, 500, 50,
+	     true);
+	is_softirq();
+	step(XVT_PATH_RAISED, XVT_PATH_LAST_IRQ, "softirq NET_RX", "", 450, 455);
+	ends(XVT_PATH_END_HOLE, "what raised interrupt 25");
+	/* Raised twice: which of both counts is not told. */
+	find(HEAD ON_CPUS SLEEPS "440 g1:0 raise 3 irq\n" INTERRUPT SOFTIRQ, 500, 50, false);
+	is_softirq();
+	ends(XVT_PATH_END_GUESS, "raised 2 times");
+}
+END_TEST
+
+START_TEST(a_timer_is_an_origin)
+{
+	find(HEAD ON_CPUS SLEEPS "450 g1:0 irq 25 virtio0\n"
+				 "453 g1:0 irqx 25\n"
+				 "455 g1:0 expire 1 0 irq\n"
+				 "460 g1:0 waking cli-10 0 irq\n"
+				 "462 g1:0 expirex 1 irq\n"
+				 "470 g1:0 switch swapper-0 R cli-10\n",
+	     500, 50, false);
+	RUNS("cli-10", 470, 500);
+	WOKEN("cli-10", "an interrupt", 460, 470);
+	HANDLER("timer", 455, 460);
+	ends(XVT_PATH_END_ORIGIN, "a timer of g1");
+	/* The handler before has returned: this one is not recorded. */
+	find(HEAD ON_CPUS SLEEPS "450 g1:0 irq 25 virtio0\n"
+				 "453 g1:0 irqx 25\n"
+				 "460 g1:0 waking cli-10 0 irq\n"
+				 "470 g1:0 switch swapper-0 R cli-10\n",
+	     500, 50, false);
+	RUNS("cli-10", 470, 500);
+	WOKEN("cli-10", "an interrupt", 460, 470);
+	ends(XVT_PATH_END_HOLE, "whose handler is not recorded");
+}
+END_TEST
+
+/* KVM: accepted for APIC id 4 by a thread of the VMM, which g2's guest has woken. */
+#define VHOST                                  \
+	"180 h:1 switch swapper-0 R x-601\n"   \
+	"200 g2:0 switch swapper-0 R srv-20\n" \
+	"380 h:1 waking v-504 1 x-601\n"       \
+	"390 h:1 switch x-601 R v-504\n"
+#define ACCEPTED                      \
+	"400 h:1 accept 4 35 v-504\n" \
+	"401 h:1 accept 0 35 v-504\n" \
+	"402 h:1 accept 4 36 v-504\n"
+#define INJECTED "410 h:0 inject 35 x-501\n"
+
+START_TEST(an_injection_leads_to_what_raised_it)
+{
+	find(HEAD
+	     "0 h:0 switch swapper-0 R x-501\n" SLEEPS VHOST ACCEPTED INJECTED INTERRUPT SOFTIRQ,
+	     500, 300, false);
+	is_interrupt();
+	step(XVT_PATH_RAISED, XVT_PATH_INJECTED, "interrupt 25 virtio0", "g1:io-504", 400, 450);
+	RUNS("g1:io-504", 390, 400);
+	step(XVT_PATH_WAITS, XVT_PATH_VCPU_THREAD, "g1:io-504", "g2:vcpu0-601", 380, 390);
+	RUNS("srv-20", 300, 380);
+	ck_assert_str_eq(steps[checked - 1].ring->machine->name, "g2");
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+START_TEST(an_injection_may_have_several_causes)
+{
+	find(HEAD "0 h:0 switch swapper-0 R x-501\n" SLEEPS VHOST ACCEPTED
+		  "405 h:1 accept 4 35 v-504\n" INJECTED INTERRUPT SOFTIRQ,
+	     500, 300, false);
+	is_interrupt();
+	ends(XVT_PATH_END_GUESS, "vector 35 was raised 2 times");
+	/* One before the vector's last injection is of another interrupt. */
+	find(HEAD "0 h:0 switch swapper-0 R x-501\n" SLEEPS "172 h:1 accept 4 35 v-504\n"
+		  "174 h:0 inject 35 x-501\n" VHOST ACCEPTED INJECTED INTERRUPT SOFTIRQ,
+	     500, 300, false);
+	ck_assert_uint_eq(step_count, 9);
+	/* A second injection that may be before the handler, too. */
+	find(HEAD "0 h:0 switch swapper-0 R x-501\n" SLEEPS VHOST ACCEPTED INJECTED
+		  "450 h:0 inject 36 x-501\n" INTERRUPT SOFTIRQ,
+	     500, 300, false);
+	is_interrupt();
+	ends(XVT_PATH_END_HOLE, "the bounds leave open which injection");
+}
+END_TEST
+
+/* TCG: nothing tells of the interrupt. An idle vCPU has slept, and handles it when it is woken. */
+#define WOKEN_VCPU                             \
+	"0 h:0 switch swapper-0 R x-501\n"     \
+	"10 g1:0 switch cli-10 S swapper-0\n"  \
+	"20 h:0 switch x-501 S swapper-0\n"    \
+	"30 h:1 switch swapper-0 R bash-900\n" \
+	"40 h:1 waking q-503 1 bash-900\n"     \
+	"50 h:1 switch bash-900 S q-503\n"     \
+	"60 h:1 waking x-501 0 q-503\n"
+#define COMES "70 h:0 switch swapper-0 R x-501\n"
+#define HANDLES                         \
+	"80 g1:0 irq 25 virtio0\n"      \
+	"82 g1:0 waking cli-10 0 irq\n" \
+	"84 g1:0 irqx 25\n"             \
+	"90 g1:0 switch swapper-0 R cli-10\n"
+
+static void is_handled(void)
+{
+	RUNS("cli-10", 90, 100);
+	WOKEN("cli-10", "an interrupt", 82, 90);
+	HANDLER("interrupt 25 virtio0", 80, 82);
+}
+
+START_TEST(the_waker_of_an_idle_vcpu_counts)
+{
+	find(HEAD WOKEN_VCPU COMES HANDLES, 100, 35, false);
+	is_handled();
+	step(XVT_PATH_RAISED, XVT_PATH_VCPU_WOKEN, "interrupt 25 virtio0", "g1:qemu-503", 60, 80);
+	RUNS("g1:qemu-503", 50, 60);
+	WOKEN("g1:qemu-503", "bash-900", 40, 50);
+	RUNS("bash-900", 35, 40);
+	ends(XVT_PATH_END_BEGIN, "");
+	/* What is no thread of a VMM has no wake-ups in the trace. */
+	find(HEAD WOKEN_VCPU COMES HANDLES, 100, 0, false);
+	ck_assert_str_eq(needs, "record --host sched --host-all");
+}
+END_TEST
+
+/* Another thread of the VMM ran; the guest did something in between; the guest was not idle. */
+START_TEST(the_waker_of_a_vcpu_may_be_another_one)
+{
+	static const char *const stories[] = {
+		HEAD WOKEN_VCPU "65 h:1 switch q-503 S io-504\n" COMES HANDLES,
+		HEAD WOKEN_VCPU COMES "75 g1:0 raise 1 irq\n" HANDLES,
+		HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "10 g1:0 switch swapper-0 R cli-10\n"
+		     "15 g1:0 switch cli-10 S job-11\n"
+		     "20 h:0 switch x-501 S swapper-0\n"
+		     "50 h:1 switch bash-900 S q-503\n"
+		     "60 h:1 waking x-501 0 q-503\n" COMES HANDLES,
+	};
+
+	find(stories[_i], 100, 35, false);
+	is_handled();
+	ends(XVT_PATH_END_GUESS, "which run of the VMM's threads raised");
+	find(stories[_i], 100, 35, true);
+	is_handled();
+	step(XVT_PATH_RAISED, XVT_PATH_LAST_OF_VMM, "interrupt 25 virtio0",
+	     _i ? "g1:qemu-503" : "g1:io-504", 80, 80);
+}
+END_TEST
+
+/* The thread came to its CPU within the bound of the handler: it may have been before or behind. */
+START_TEST(the_bounds_may_leave_a_vcpus_waker_open)
+{
+	find(HEAD WOKEN_VCPU "79 h:0 switch swapper-0 R x-501\n" HANDLES, 100, 35, false);
+	is_handled();
+	ends(XVT_PATH_END_GUESS, "which run of the VMM's threads raised");
+}
+END_TEST
+
+/* -- vCPUs that wake threads of the host ---------------------------------------------- */
+
+#define THREADS_OF_ALL          \
+	"host 2\n"              \
+	"guest g1 2 2000\n"     \
+	"thread 501 g1:vcpus\n" \
+	"thread 503 g1:qemu\n"
+#define KICK                                  \
+	"0 h:0 switch swapper-0 R x-501\n"    \
+	"10 g1:0 switch swapper-0 R cli-10\n" \
+	"20 g1:1 switch swapper-0 R srv-20\n" \
+	"100 h:0 waking q-503 1 x-501\n"      \
+	"110 h:1 switch swapper-0 R q-503\n"
+
+static void find_qemu(const char *story, bool guess)
+{
+	ck_assert_int_eq(try_to_find(story, "h", "503", 120, 50, guess), 0);
+	RUNS("g1:qemu-503", 110, 120);
+}
+
+START_TEST(a_vcpus_thread_leads_into_its_guest)
+{
+	static const char *const open[] = { "99 g1:0 switch cli-10 S swapper-0\n",
+					    "101 g1:0 switch cli-10 S swapper-0\n" };
+	char story[2048], *at;
+
+	snprintf(story, sizeof(story), "%s%s", HEAD, KICK);
+	find_qemu(story, false);
+	step(XVT_PATH_WAITS, XVT_PATH_VCPU_THREAD, "g1:qemu-503", "g1:vcpu4-501", 100, 110);
+	RUNS("cli-10", 50, 100);
+	ends(XVT_PATH_END_BEGIN, "");
+	/* It may have slept already. */
+	at = strstr(story, _i ? "110 h:1" : "100 h:0");
+	memmove(at + strlen(open[_i]), at, strlen(at) + 1);
+	memcpy(at, open[_i], strlen(open[_i]));
+	find_qemu(story, true);
+	WOKEN("g1:qemu-503", "g1:vcpu4-501", 100, 110);
+	ends(XVT_PATH_END_HOLE, "the bounds leave open what the vCPU of g1 was at");
+}
+END_TEST
+
+START_TEST(one_thread_of_all_vcpus_does_not_tell_which)
+{
+	find_qemu(THREADS_OF_ALL KICK, false);
+	WOKEN("g1:qemu-503", "g1:vcpus-501", 100, 110);
+	ends(XVT_PATH_END_GUESS, "one thread runs all vCPUs of g1");
+	find_qemu(THREADS_OF_ALL KICK, true);
+	step(XVT_PATH_WAITS, XVT_PATH_LAST_OF_VCPU, "g1:qemu-503", "g1:vcpus-501", 100, 110);
+	RUNS("srv-20", 50, 100);
+	ck_assert(steps[2].taken_known && steps[2].shares);
+	ck_assert_uint_eq(steps[2].taken_least_ns, 0);
+	ck_assert_uint_eq(steps[2].taken_most_ns, 50 * US);
+}
+END_TEST
+
+/* -- messages ------------------------------------------------------------------------- */
+
+/* 17 of the reference: g1 sends 7, its VMM transmits that and is done; g2 answers 8. The interrupt
+ * of the answer comes after the VMM's thread ran for the transmission alone. A path by that run
+ * leads back to g1 itself, and covers all of the time. */
+#define TRANSMITS                                  \
+	HEAD "0 h:0 switch swapper-0 R x-501\n"    \
+	     "1 h:1 switch swapper-0 R x-601\n"    \
+	     "10 g1:0 switch swapper-0 R cli-10\n" \
+	     "12 g2:0 switch swapper-0 R srv-20\n" \
+	     "100 g1:0 send 7 cli-10\n"            \
+	     "130 h:0 waking q-503 0 x-501\n"      \
+	     "132 h:0 switch x-501 R q-503\n"      \
+	     "160 h:0 switch q-503 S x-501\n" SLEEPS
+#define RECEIVES "500 g1:0 recv 8 cli-10\n"
+
+static void comes_from_g2(const char *not_told)
+{
+	is_interrupt();
+	step(XVT_PATH_MESSAGE, XVT_PATH_KEY, "message 8", "srv-20", 300, 450);
+	ck_assert_msg(strstr(steps[checked - 1].aside, not_told) != NULL, "%s",
+		      steps[checked - 1].aside);
+	RUNS("srv-20", 100, 300);
+	ck_assert_str_eq(steps[checked - 1].ring->machine->name, "g2");
+	ends(XVT_PATH_END_BEGIN, "");
+}
+
+START_TEST(a_transmission_is_not_taken_for_the_answer)
+{
+	const char *story = TRANSMITS "300 g2:0 send 8 srv-20\n" INTERRUPT SOFTIRQ RECEIVES;
+
+	find(story, 500, 100, false);
+	comes_from_g2("which run of the VMM's threads");
+	find(story, 500, 100, true);
+	comes_from_g2("a path that does not come from the sender is refused");
+	/* The same without a message: the guess is taken for what it is. */
+	find(TRANSMITS INTERRUPT SOFTIRQ, 500, 100, true);
+	is_interrupt();
+	step(XVT_PATH_RAISED, XVT_PATH_LAST_OF_VMM, "interrupt 25 virtio0", "g1:qemu-503", 160,
+	     450);
+	RUNS("g1:qemu-503", 132, 160);
+	step(XVT_PATH_WAITS, XVT_PATH_VCPU_THREAD, "g1:qemu-503", "g1:vcpu4-501", 130, 132);
+	RUNS("cli-10", 100, 130);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+/* A key that was sent twice; one that overlaps with its receipt; a sender in the same machine. */
+START_TEST(a_message_that_is_not_proven_is_no_edge)
+{
+	static const char *const sends[] = { "250 g2:0 send 8 srv-20\n300 g2:0 send 8 srv-20\n",
+					     "300 g1:1 send 8 cli-10\n",
+					     "300U g2:0 send 8 srv-20\n", "" };
+	char story[2048];
+
+	snprintf(story, sizeof(story), "%s%s%s", TRANSMITS, sends[_i], INTERRUPT SOFTIRQ);
+	strcat(story, _i == 3 ? "497 g2:0 send 8 srv-20\n" RECEIVES : RECEIVES);
+	find(story, 500, 100, false);
+	is_interrupt();
+	ends(XVT_PATH_END_GUESS, "which run of the VMM's threads");
+}
+END_TEST
+
+/* A key that was received before is used again: the new sending counts. */
+START_TEST(a_key_may_be_used_again)
+{
+	find(TRANSMITS "105 g2:0 send 8 srv-20\n"
+		       "112 g1:0 recv 8 cli-10\n"
+		       "300 g2:0 send 8 srv-20\n" INTERRUPT SOFTIRQ RECEIVES,
+	     500, 100, false);
+	ck_assert_uint_eq(step_count, 7);
+}
+END_TEST
+
+/* The receiver ran all the time: it did not wait for the message. */
+START_TEST(a_receiver_that_did_not_wait_came_by_itself)
+{
+	find(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		  "10 g1:0 switch swapper-0 R cli-10\n"
+		  "12 g2:0 switch swapper-0 R srv-20\n"
+		  "300 g2:0 send 8 srv-20\n" RECEIVES,
+	     500, 100, true);
+	RUNS("cli-10", 100, 500);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+Suite *path_suite(void)
+{
+	Suite *s = suite_create("path");
+	TCase *t = tcase_create("path");
+
+	tcase_add_checked_fixture(t, NULL, fini);
+	tcase_add_test(t, a_client_waits_for_its_server);
+	tcase_add_test(t, what_the_host_took_of_a_part_is_told);
+	tcase_add_test(t, what_the_host_took_has_bounds);
+	tcase_add_test(t, a_task_that_is_preempted_was_there_before);
+	tcase_add_test(t, a_wake_up_that_is_not_recorded_is_a_hole);
+	tcase_add_loop_test(t, sched_wakeup_tells_the_waker_only_in_a_task, 0, 3);
+	tcase_add_loop_test(t, a_loss_is_a_hole, 0, 3);
+	tcase_add_loop_test(t, a_time_in_doubt_is_a_hole, 0, 2);
+	tcase_add_test(t, the_bounds_may_leave_the_waker_open);
+	tcase_add_test(t, a_circle_ends);
+	tcase_add_test(t, a_switch_that_is_missing_is_a_hole);
+	tcase_add_test(t, a_task_on_no_cpu_has_no_path);
+	tcase_add_test(t, a_softirq_is_raised);
+	tcase_add_test(t, a_timer_is_an_origin);
+	tcase_add_test(t, an_injection_leads_to_what_raised_it);
+	tcase_add_test(t, an_injection_may_have_several_causes);
+	tcase_add_test(t, the_waker_of_an_idle_vcpu_counts);
+	tcase_add_loop_test(t, the_waker_of_a_vcpu_may_be_another_one, 0, 3);
+	tcase_add_test(t, the_bounds_may_leave_a_vcpus_waker_open);
+	tcase_add_loop_test(t, a_vcpus_thread_leads_into_its_guest, 0, 2);
+	tcase_add_test(t, one_thread_of_all_vcpus_does_not_tell_which);
+	tcase_add_test(t, a_transmission_is_not_taken_for_the_answer);
+	tcase_add_loop_test(t, a_message_that_is_not_proven_is_no_edge, 0, 4);
+	tcase_add_test(t, a_key_may_be_used_again);
+	tcase_add_test(t, a_receiver_that_did_not_wait_came_by_itself);
+	suite_add_tcase(s, t);
+	return s;
+}
