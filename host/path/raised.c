@@ -248,8 +248,7 @@ static void guess_raiser(struct xvt_path *p, uint32_t i)
 			  "what raised %s is not recorded", s.task);
 		return;
 	}
-	if (!walk_guesses(p, NEEDS, "which run of the VMM's threads raised %s is not recorded",
-			  s.task))
+	if (!walk_guesses(p, NEEDS, "what raised %s is not recorded", s.task))
 		return;
 	begin = p->recs[ran.at];
 	has_it = begin.b == ran.tid;

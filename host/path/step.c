@@ -122,6 +122,9 @@ static void go_to_sender(struct xvt_path *p, const char *why)
 				   .pid = -1 };
 
 	p->message.open = false;
+	/* What was left may have been further back in the sender's ring. */
+	for (unsigned int i = 0; i < p->info->rings; i++)
+		p->rings[i].reached = NONE;
 	snprintf(s.task, sizeof(s.task), "message %" PRIu64, p->message.key);
 	snprintf(s.aside, sizeof(s.aside), "%.95s", why);
 	task_name(p, rec_machine(p, sent), sent->pid, NULL, s.by, sizeof(s.by));

@@ -37,9 +37,9 @@ static void put_edge(struct xvt_out *o, const struct xvt_path_step *s)
 	const char *edge = s->kind == XVT_PATH_PREEMPTED ? "by" : edges[s->edge];
 
 	if (edge)
-		xvt_out_printf(o, ", %s %s", edge, s->by);
+		xvt_out_printf(o, ", %s%s%s", edge, s->by[0] ? " " : "", s->by);
 	if (s->aside[0])
-		xvt_out_printf(o, " (not told: %s)", s->aside);
+		xvt_out_printf(o, ";\n%55snot told: %s", "", s->aside);
 }
 
 static bool same_place(const struct xvt_path_step *a, const struct xvt_path_step *b)

@@ -264,7 +264,13 @@ static uint32_t pid_of(const char *task)
 
 static void begin_by(uint16_t type, const char *by)
 {
-	begin(type, strcmp(by, "irq") == 0 ? 8 : strcmp(by, "soft") == 0 ? 16 : 0, pid_of(by));
+	const size_t len = strcspn(by, ":");
+
+	begin(type,
+	      strncmp(by, "irq", len) == 0    ? 8
+	      : strncmp(by, "soft", len) == 0 ? 16
+					      : 0,
+	      pid_of(by));
 }
 
 static void put_switch(uint16_t type, const char *prev, const char *state, const char *next)

@@ -12,7 +12,7 @@
  * Events, in order of time; a task is COMM-PID:
  *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R, S, D, T or t; FLAG: U, C or L (late)
  *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
- *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, irq or soft
+ *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, irq or soft; irq:COMM-PID
  *	T VM:CPU migrate TASK CPU
  *	T VM:CPU irq N NAME, irqx N, soft N, softx N, raise N BY
  *	T VM:CPU lost N [CAUSE]			full, or as the trace names it

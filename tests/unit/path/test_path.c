@@ -12,16 +12,22 @@
 #include "path/path.h"
 #include "story.h"
 
-#define HEAD                    \
-	"host 2\n"              \
-	"guest g1 2 2000 4\n"   \
-	"guest g2 1 2000\n"     \
-	"thread 501 g1:vcpu4\n" \
-	"thread 502 g1:vcpu5\n" \
-	"thread 503 g1:qemu\n"  \
-	"thread 504 g1:io\n"    \
-	"thread 601 g2:vcpu0\n" \
+#define MACHINES(g2_bound)          \
+	"host 2\n"                  \
+	"guest g1 2 2000 4\n"       \
+	"guest g2 1 " g2_bound "\n" \
+	"thread 501 g1:vcpu4\n"     \
+	"thread 502 g1:vcpu5\n"     \
+	"thread 503 g1:qemu\n"      \
+	"thread 504 g1:io\n"        \
+	"thread 601 g2:vcpu0\n"     \
 	"thread 603 g2:qemu\n"
+#define HEAD MACHINES("2000")
+#define THREADS_OF_ALL          \
+	"host 2\n"              \
+	"guest g1 2 2000\n"     \
+	"thread 501 g1:vcpus\n" \
+	"thread 503 g1:qemu\n"
 #define US 1000ull
 
 static struct xvtrace *trace;
@@ -169,6 +175,21 @@ START_TEST(what_the_host_took_has_bounds)
 }
 END_TEST
 
+/* The same over the begin of a part. */
+START_TEST(what_the_host_took_at_the_begin_has_bounds)
+{
+	find(HEAD ON_CPUS ASKS "195 h:0 switch x-501 R noisy-900\n"
+			       "200 g1:1 waking cli-10 0 srv-20\n"
+			       "215 g1:0 switch swapper-0 R cli-10\n"
+			       "220 h:0 switch noisy-900 S x-501\n"
+			       "300 g1:0 switch cli-10 S swapper-0\n",
+	     290, 50, false);
+	ck_assert(steps[0].taken_known);
+	ck_assert_uint_eq(steps[0].taken_least_ns, 3 * US);
+	ck_assert_uint_eq(steps[0].taken_most_ns, 7 * US);
+}
+END_TEST
+
 START_TEST(a_task_that_is_preempted_was_there_before)
 {
 	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
@@ -201,7 +222,7 @@ END_TEST
 /* sched_wakeup is on the woken task's CPU: its context is the waker's only if it is a task's. */
 START_TEST(sched_wakeup_tells_the_waker_only_in_a_task)
 {
-	static const char *const by[] = { "irq", "srv-20", "swapper-0" };
+	static const char *const by[] = { "irq:srv-20", "srv-20", "swapper-0" };
 	char story[2048];
 
 	snprintf(story, sizeof(story),
@@ -221,6 +242,17 @@ START_TEST(sched_wakeup_tells_the_waker_only_in_a_task)
 }
 END_TEST
 
+/* Beside sched_waking, it tells nothing. */
+START_TEST(sched_waking_is_the_wake_up)
+{
+	find(HEAD ON_CPUS ASKS "200 g1:1 waking cli-10 0 srv-20\n"
+			       "205 g1:0 wakeup cli-10 0 irq\n"
+			       "215 g1:0 switch swapper-0 R cli-10\n",
+	     290, 50, false);
+	ck_assert_uint_eq(step_count, 5);
+}
+END_TEST
+
 /* The wake-up that is seen may not be the last one; the loss may be told after the path's end. */
 START_TEST(a_loss_is_a_hole)
 {
@@ -232,6 +264,24 @@ START_TEST(a_loss_is_a_hole)
 	at = strstr(story, _i == 0 ? "215 g1:0" : "300 g1:0");
 	memmove(at + strlen(losses[_i]), at, strlen(at) + 1);
 	memcpy(at, losses[_i], strlen(losses[_i]));
+	find(story, 290, 50, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "events of g1 were lost");
+}
+END_TEST
+
+/* Lost within the bound of the wake-up's time, or of the time at which the task came. */
+START_TEST(a_loss_has_bounds)
+{
+	static const char *const around[] = { "197 g1:0 lost 3\n", "" };
+	static const char *const behind[] = { "", "218 g1:1 switch srv-20 S swapper-0\n"
+						  "250 g1:1 lost 3\n" };
+	char story[2048];
+
+	snprintf(story, sizeof(story),
+		 HEAD ON_CPUS ASKS "%s200 g1:1 waking cli-10 0 srv-20\n"
+				   "215 g1:0 switch swapper-0 R cli-10\n%s",
+		 around[_i], behind[_i]);
 	find(story, 290, 50, false);
 	RUNS("cli-10", 215, 290);
 	ends(XVT_PATH_END_HOLE, "events of g1 were lost");
@@ -361,6 +411,12 @@ START_TEST(a_softirq_is_raised)
 	is_softirq();
 	step(XVT_PATH_RAISED, XVT_PATH_LAST_IRQ, "softirq NET_RX", "", 450, 455);
 	ends(XVT_PATH_END_HOLE, "what raised interrupt 25");
+	/* A raise before the softirq began the last time is over. */
+	find(HEAD ON_CPUS SLEEPS "440 g1:0 raise 3 irq\n"
+				 "442 g1:0 soft 3\n"
+				 "444 g1:0 softx 3\n" INTERRUPT SOFTIRQ,
+	     500, 50, false);
+	is_interrupt();
 	/* Raised twice: which of both counts is not told. */
 	find(HEAD ON_CPUS SLEEPS "440 g1:0 raise 3 irq\n" INTERRUPT SOFTIRQ, 500, 50, false);
 	is_softirq();
@@ -473,6 +529,10 @@ START_TEST(the_waker_of_an_idle_vcpu_counts)
 	WOKEN("g1:qemu-503", "bash-900", 40, 50);
 	RUNS("bash-900", 35, 40);
 	ends(XVT_PATH_END_BEGIN, "");
+	/* One thread of all vCPUs was woken for any of them. */
+	find(THREADS_OF_ALL WOKEN_VCPU COMES HANDLES, 100, 35, false);
+	is_handled();
+	ends(XVT_PATH_END_GUESS, "what raised interrupt 25 virtio0");
 	/* What is no thread of a VMM has no wake-ups in the trace. */
 	find(HEAD WOKEN_VCPU COMES HANDLES, 100, 0, false);
 	ck_assert_str_eq(needs, "record --host sched --host-all");
@@ -495,7 +555,7 @@ START_TEST(the_waker_of_a_vcpu_may_be_another_one)
 
 	find(stories[_i], 100, 35, false);
 	is_handled();
-	ends(XVT_PATH_END_GUESS, "which run of the VMM's threads raised");
+	ends(XVT_PATH_END_GUESS, "what raised interrupt 25 virtio0");
 	find(stories[_i], 100, 35, true);
 	is_handled();
 	step(XVT_PATH_RAISED, XVT_PATH_LAST_OF_VMM, "interrupt 25 virtio0",
@@ -508,17 +568,12 @@ START_TEST(the_bounds_may_leave_a_vcpus_waker_open)
 {
 	find(HEAD WOKEN_VCPU "79 h:0 switch swapper-0 R x-501\n" HANDLES, 100, 35, false);
 	is_handled();
-	ends(XVT_PATH_END_GUESS, "which run of the VMM's threads raised");
+	ends(XVT_PATH_END_GUESS, "what raised interrupt 25 virtio0");
 }
 END_TEST
 
 /* -- vCPUs that wake threads of the host ---------------------------------------------- */
 
-#define THREADS_OF_ALL          \
-	"host 2\n"              \
-	"guest g1 2 2000\n"     \
-	"thread 501 g1:vcpus\n" \
-	"thread 503 g1:qemu\n"
 #define KICK                                  \
 	"0 h:0 switch swapper-0 R x-501\n"    \
 	"10 g1:0 switch swapper-0 R cli-10\n" \
@@ -572,16 +627,17 @@ END_TEST
 /* 17 of the reference: g1 sends 7, its VMM transmits that and is done; g2 answers 8. The interrupt
  * of the answer comes after the VMM's thread ran for the transmission alone. A path by that run
  * leads back to g1 itself, and covers all of the time. */
-#define TRANSMITS                                  \
-	HEAD "0 h:0 switch swapper-0 R x-501\n"    \
-	     "1 h:1 switch swapper-0 R x-601\n"    \
-	     "10 g1:0 switch swapper-0 R cli-10\n" \
-	     "12 g2:0 switch swapper-0 R srv-20\n" \
-	     "100 g1:0 send 7 cli-10\n"            \
-	     "130 h:0 waking q-503 0 x-501\n"      \
-	     "132 h:0 switch x-501 R q-503\n"      \
-	     "160 h:0 switch q-503 S x-501\n" SLEEPS
-#define RECEIVES "500 g1:0 recv 8 cli-10\n"
+#define TRANSMITTED                           \
+	"0 h:0 switch swapper-0 R x-501\n"    \
+	"1 h:1 switch swapper-0 R x-601\n"    \
+	"10 g1:0 switch swapper-0 R cli-10\n" \
+	"12 g2:0 switch swapper-0 R srv-20\n" \
+	"100 g1:0 send 7 cli-10\n"            \
+	"130 h:0 waking q-503 0 x-501\n"      \
+	"132 h:0 switch x-501 R q-503\n"      \
+	"160 h:0 switch q-503 S x-501\n" SLEEPS
+#define TRANSMITS HEAD TRANSMITTED
+#define RECEIVES  "500 g1:0 recv 8 cli-10\n"
 
 static void comes_from_g2(const char *not_told)
 {
@@ -599,7 +655,7 @@ START_TEST(a_transmission_is_not_taken_for_the_answer)
 	const char *story = TRANSMITS "300 g2:0 send 8 srv-20\n" INTERRUPT SOFTIRQ RECEIVES;
 
 	find(story, 500, 100, false);
-	comes_from_g2("which run of the VMM's threads");
+	comes_from_g2("what raised interrupt 25 virtio0");
 	find(story, 500, 100, true);
 	comes_from_g2("a path that does not come from the sender is refused");
 	/* The same without a message: the guess is taken for what it is. */
@@ -610,6 +666,39 @@ START_TEST(a_transmission_is_not_taken_for_the_answer)
 	RUNS("g1:qemu-503", 132, 160);
 	step(XVT_PATH_WAITS, XVT_PATH_VCPU_THREAD, "g1:qemu-503", "g1:vcpu4-501", 130, 132);
 	RUNS("cli-10", 100, 130);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+/* The path that is refused went back over all of g2's second vCPU, on which the sender's waker ran:
+ * it is free again. */
+START_TEST(what_was_refused_may_be_on_the_path)
+{
+	find("host 2\n"
+	     "guest g1 1 2000\n"
+	     "guest g2 2 2000\n"
+	     "thread 501 g1:vcpu0\n"
+	     "thread 503 g1:qemu\n"
+	     "thread 601 g2:vcpu0\n"
+	     "thread 602 g2:vcpu1\n"
+	     "0 h:0 switch swapper-0 R x-501\n"
+	     "5 g2:1 switch swapper-0 R oth-21\n"
+	     "170 g1:0 switch cli-10 S swapper-0\n"
+	     "180 g2:0 switch srv-20 S swapper-0\n"
+	     "290 g2:1 waking srv-20 0 oth-21\n"
+	     "295 g2:0 switch swapper-0 R srv-20\n"
+	     "300 g2:0 send 8 srv-20\n"
+	     "310 h:1 switch swapper-0 R x-602\n"
+	     "320 h:1 waking q-503 1 x-602\n"
+	     "330 h:1 switch x-602 R q-503\n"
+	     "340 h:1 switch q-503 R x-602\n" INTERRUPT SOFTIRQ "500 g1:0 recv 8 cli-10\n",
+	     500, 100, true);
+	is_interrupt();
+	step(XVT_PATH_MESSAGE, XVT_PATH_KEY, "message 8", "srv-20", 300, 450);
+	ck_assert_ptr_nonnull(strstr(steps[checked - 1].aside, "refused"));
+	RUNS("srv-20", 295, 300);
+	WOKEN("srv-20", "oth-21", 290, 295);
+	RUNS("oth-21", 100, 290);
 	ends(XVT_PATH_END_BEGIN, "");
 }
 END_TEST
@@ -626,7 +715,20 @@ START_TEST(a_message_that_is_not_proven_is_no_edge)
 	strcat(story, _i == 3 ? "497 g2:0 send 8 srv-20\n" RECEIVES : RECEIVES);
 	find(story, 500, 100, false);
 	is_interrupt();
-	ends(XVT_PATH_END_GUESS, "which run of the VMM's threads");
+	ends(XVT_PATH_END_GUESS, "what raised interrupt 25 virtio0");
+}
+END_TEST
+
+/* The sending may have been behind the receipt, as far as the clocks go. */
+START_TEST(a_message_within_the_bounds_is_no_edge)
+{
+	const char *story = "300 g2:0 send 8 srv-20\n" INTERRUPT SOFTIRQ RECEIVES;
+	char all[4096];
+
+	snprintf(all, sizeof(all), "%s%s%s", _i ? MACHINES("199000") : MACHINES("190000"),
+		 TRANSMITTED, story);
+	find(all, 500, 100, false);
+	ck_assert_uint_eq(step_count, _i ? 5 : 7);
 }
 END_TEST
 
@@ -663,10 +765,13 @@ Suite *path_suite(void)
 	tcase_add_test(t, a_client_waits_for_its_server);
 	tcase_add_test(t, what_the_host_took_of_a_part_is_told);
 	tcase_add_test(t, what_the_host_took_has_bounds);
+	tcase_add_test(t, what_the_host_took_at_the_begin_has_bounds);
 	tcase_add_test(t, a_task_that_is_preempted_was_there_before);
 	tcase_add_test(t, a_wake_up_that_is_not_recorded_is_a_hole);
 	tcase_add_loop_test(t, sched_wakeup_tells_the_waker_only_in_a_task, 0, 3);
+	tcase_add_test(t, sched_waking_is_the_wake_up);
 	tcase_add_loop_test(t, a_loss_is_a_hole, 0, 3);
+	tcase_add_loop_test(t, a_loss_has_bounds, 0, 2);
 	tcase_add_loop_test(t, a_time_in_doubt_is_a_hole, 0, 2);
 	tcase_add_test(t, the_bounds_may_leave_the_waker_open);
 	tcase_add_test(t, a_circle_ends);
@@ -682,7 +787,9 @@ Suite *path_suite(void)
 	tcase_add_loop_test(t, a_vcpus_thread_leads_into_its_guest, 0, 2);
 	tcase_add_test(t, one_thread_of_all_vcpus_does_not_tell_which);
 	tcase_add_test(t, a_transmission_is_not_taken_for_the_answer);
+	tcase_add_test(t, what_was_refused_may_be_on_the_path);
 	tcase_add_loop_test(t, a_message_that_is_not_proven_is_no_edge, 0, 4);
+	tcase_add_loop_test(t, a_message_within_the_bounds_is_no_edge, 0, 2);
 	tcase_add_test(t, a_key_may_be_used_again);
 	tcase_add_test(t, a_receiver_that_did_not_wait_came_by_itself);
 	suite_add_tcase(s, t);
