@@ -95,6 +95,16 @@ struct pending {
 	size_t steps;
 };
 
+/* The switches of a thread of the host. */
+struct switches {
+	int tid;
+	struct switch_at {
+		uint64_t ns;
+		uint32_t at; /* record */
+	} * v;
+	size_t count, room;
+};
+
 struct xvt_path {
 	struct xvt_path_options options;
 	struct xvtrace *trace;
@@ -114,6 +124,8 @@ struct xvt_path {
 	size_t text_slot_count;
 	uint32_t *lost; /* records of losses */
 	size_t lost_count, lost_room;
+	struct switches *switches; /* of threads of vCPUs */
+	size_t switch_count, switch_room;
 	uint32_t *marks; /* records of messages */
 	size_t mark_count, mark_room;
 	/* The walk. */

@@ -227,6 +227,9 @@ void xvt_path_free(struct xvt_path *p)
 {
 	if (!p)
 		return;
+	for (size_t i = 0; i < p->switch_count; i++)
+		free(p->switches[i].v);
+	free(p->switches);
 	free(p->types);
 	free(p->recs);
 	free(p->rings);

@@ -3,6 +3,8 @@
  * at most, as the bounds of the guest's times allow. */
 #include "path/parts.h"
 
+#include "base/vec.h"
+
 struct range {
 	uint64_t begin_ns, end_ns;
 };
@@ -15,54 +17,53 @@ static uint64_t overlap(struct range r, uint64_t begin_ns, uint64_t end_ns)
 	return e > b ? e - b : 0;
 }
 
-/* The thread's last switch before record `at`. NONE: none is known. */
-static uint32_t switch_before(const struct xvt_path *p, int tid, size_t at)
+/* All switches from and to the thread, which are looked up again and again. NULL without memory. */
+static const struct switches *switches_of(struct xvt_path *p, int tid)
 {
-	while (at-- > 0) {
-		const struct rec *r = &p->recs[at];
+	struct switches *s;
 
-		if (r->kind == REC_SWITCH && (r->a == tid || r->b == tid) &&
-		    rec_machine(p, r) == p->host)
-			return (uint32_t)at;
+	for (size_t i = 0; i < p->switch_count; i++)
+		if (p->switches[i].tid == tid)
+			return &p->switches[i];
+	if (xvt_grow_zeroed(&p->switches, &p->switch_room, p->switch_count + 1, sizeof(*s)))
+		return NULL;
+	s = &p->switches[p->switch_count++];
+	s->tid = tid;
+	for (size_t i = 0; i < p->rec_count; i++) {
+		const struct rec *r = &p->recs[i];
+
+		if (r->kind != REC_SWITCH || (r->a != tid && r->b != tid) ||
+		    rec_machine(p, r) != p->host)
+			continue;
+		if (xvt_grow(&s->v, &s->room, s->count + 1, sizeof(*s->v)))
+			return NULL;
+		s->v[s->count].ns = r->ns;
+		s->v[s->count++].at = (uint32_t)i;
 	}
-	return NONE;
-}
-
-/* Its first switch from record `at` on, or NULL. */
-static const struct rec *switch_behind(const struct xvt_path *p, int tid, size_t at)
-{
-	for (; at < p->rec_count; at++) {
-		const struct rec *r = &p->recs[at];
-
-		if (r->kind == REC_SWITCH && (r->a == tid || r->b == tid) &&
-		    rec_machine(p, r) == p->host)
-			return r;
-	}
-	return NULL;
+	return s;
 }
 
 /* Add the time off a CPU, from the range's end back. false: it is not known, because the thread's
  * switches do not come in turns or begin later. */
 static bool add_off(struct xvt_path *p, int tid, struct range most, struct range least,
-		    struct xvt_path_step *s)
+		    struct xvt_path_step *step)
 {
+	const struct switches *s = switches_of(p, tid);
+	size_t i = s ? XVT_COUNT_TO(s->v, s->count, ns, most.end_ns) : 0;
+	const struct rec *later = s && i < s->count ? &p->recs[s->v[i].at] : NULL;
 	uint64_t until_ns = most.end_ns;
-	size_t at = recs_before(p, most.end_ns);
-	const struct rec *later = switch_behind(p, tid, at);
 
 	while (until_ns > most.begin_ns) {
-		const uint32_t i = switch_before(p, tid, at);
-		const struct rec *r = i == NONE ? NULL : &p->recs[i];
+		const struct rec *r = i ? &p->recs[s->v[--i].at] : NULL;
 
 		if (!r || (later && (later->a == tid) == (r->a == tid)))
 			return false;
 		if (r->a == tid) {
-			s->taken_most_ns += overlap(most, r->ns, until_ns);
-			s->taken_least_ns += overlap(least, r->ns, until_ns);
+			step->taken_most_ns += overlap(most, r->ns, until_ns);
+			step->taken_least_ns += overlap(least, r->ns, until_ns);
 		}
 		until_ns = r->ns;
 		later = r;
-		at = i;
 	}
 	return true;
 }
