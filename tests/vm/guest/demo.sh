@@ -5,7 +5,7 @@
 . /lib.sh
 
 events timer/hrtimer_start timer/hrtimer_expire_entry timer/hrtimer_expire_exit \
-	irq/softirq_entry irq/softirq_exit sched/sched_waking sched/sched_process_fork sched/sched_process_exit
+	irq/softirq_entry irq/softirq_exit irq/softirq_raise sched/sched_waking sched/sched_process_fork sched/sched_process_exit
 xvt-guest sync
 say ready
 until_rings stop
