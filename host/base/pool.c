@@ -182,14 +182,19 @@ static void *take_own(struct xvt_pool *p, unsigned int c)
 static void *borrow(struct xvt_pool *p, unsigned int c)
 {
 	struct xvt_pool *from = p->common;
+	uint64_t borrowed = p->borrowed_bytes;
 	void *mem = NULL;
 
-	if (p->borrowed_bytes + from->used + 2 * size_of(c) <= from->budget)
+	if (p->lent && p->lent->shared)
+		borrowed = p->lent->bytes;
+	if (borrowed + from->used + 2 * size_of(c) <= from->budget)
 		mem = take_own(from, c);
 	if (!mem)
 		return NULL;
 	p->borrowed[c]++;
 	p->borrowed_bytes += size_of(c);
+	if (p->lent)
+		p->lent->bytes += size_of(c);
 	return mem;
 }
 
@@ -248,6 +253,8 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 	if (p->borrowed[c]) { /* borrowed pieces go back first: other pools may need them */
 		p->borrowed[c]--;
 		p->borrowed_bytes -= whole;
+		if (p->lent)
+			p->lent->bytes -= whole;
 		xvt_pool_put(p->common, mem, size_of(c));
 	} else {
 		*(void **)mem = p->free[c];

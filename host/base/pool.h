@@ -34,16 +34,23 @@ void xvt_arena_fini(struct xvt_arena *a);
 
 #define XVT_POOL_SPARES 2u
 
+/* What several pools of one user have borrowed together from a common pool. */
+struct xvt_pool_lent {
+	uint64_t bytes;
+	bool shared; /* other users may borrow, too: together they get no more than one pool may */
+};
+
 struct xvt_pool {
 	uint64_t budget;
-	uint64_t pass_left;	 /* bytes that may still be handed out in this pass */
-	uint64_t used;		 /* bytes handed out */
-	uint64_t kept;		 /* bytes in the free lists */
-	uint64_t counted;	 /* bytes of the rings' other memory, see xvt_pool_count() */
-	uint64_t most;		 /* the highest value of `used` */
-	bool full;		 /* a request was refused; xvt_pool_was_full() resets it */
-	struct xvt_arena *arena; /* where pieces are taken from first; NULL: malloc() alone */
-	struct xvt_pool *common; /* pool to borrow from when the budget is used up; NULL: none */
+	uint64_t pass_left;	    /* bytes that may still be handed out in this pass */
+	uint64_t used;		    /* bytes handed out */
+	uint64_t kept;		    /* bytes in the free lists */
+	uint64_t counted;	    /* bytes of the rings' other memory, see xvt_pool_count() */
+	uint64_t most;		    /* the highest value of `used` */
+	bool full;		    /* a request was refused; xvt_pool_was_full() resets it */
+	struct xvt_arena *arena;    /* where pieces are taken from first; NULL: malloc() alone */
+	struct xvt_pool *common;    /* pool to borrow from when the budget is used up; NULL: none */
+	struct xvt_pool_lent *lent; /* the count of its user; NULL: none */
 	uint32_t borrowed[XVT_POOL_CLASSES]; /* borrowed pieces of each class */
 	uint64_t borrowed_bytes;
 	void *free[XVT_POOL_CLASSES];

@@ -321,35 +321,45 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 
 /* ------------------------------------------------------------------ time for a machine */
 
-static void add_time(int64_t *left, uint64_t more, uint64_t most)
+/* Returns what is beyond `most`. */
+static uint64_t add_time(int64_t *left, uint64_t more, uint64_t most)
 {
 	*left += (int64_t)more;
-	if (*left > (int64_t)most)
-		*left = (int64_t)most;
+	if (*left <= (int64_t)most)
+		return 0;
+	more = (uint64_t)(*left - (int64_t)most);
+	*left = (int64_t)most;
+	return more;
 }
 
-/* Half of the time for measurements is divided between the machines, half is common to
- * all of them. */
+/* Half of the time for measurements is divided between the machines, half between their users, for
+ * any of their machines. What users leave is common to all. */
 static void refill_time(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
 	const uint64_t half = elapsed / (s->joined ? XVT_CLOCKS_PART : BEGIN_PART) / 2;
+	uint64_t left = 0;
 	size_t i;
 
 	if (elapsed < ticks(s, LEFT_MOST_NS) / 8)
 		return;
 	s->clocks_clock = now;
-	add_time(&s->clocks_left, half, most);
+	for (i = 0; i < s->nr_owners; i++)
+		left += add_time(&s->owners[i]->clocks_left, half / xvt_session_owners(s), most);
+	add_time(&s->clocks_left, left, most);
 	for (i = 0; i < s->nr_vms; i++)
-		add_time(&s->vms[i]->clocks.left, half / xvt_session_sharing(s) + 1, most);
+		add_time(&s->vms[i]->clocks.left, half / xvt_session_sharing(s, s->vms[i]) + 1,
+			 most);
 }
 
 /* Returns true if the ring's machine has time left. A single machine has no limit: it delays no
  * other one. */
 static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return xvt_session_sharing(s) < 2 || xvt_vm_of_ring(r)->clocks.left > 0 ||
-	       s->clocks_left > 0;
+	const struct xvt_vm *vm = xvt_vm_of_ring(r);
+
+	return vm->clocks.left > 0 || vm->owner->clocks_left > 0 || s->clocks_left > 0 ||
+	       xvt_session_sharing(s, vm) < 2;
 }
 
 static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t begin)
@@ -363,6 +373,8 @@ static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t 
 	took = took < most ? took : most;
 	if (c->left > 0)
 		c->left -= (int64_t)took;
+	else if (xvt_vm_of_ring(r)->owner->clocks_left > 0)
+		xvt_vm_of_ring(r)->owner->clocks_left -= (int64_t)took;
 	else
 		s->clocks_left -= (int64_t)took;
 	c->took += took;
@@ -516,18 +528,20 @@ static size_t at_least(size_t n, size_t least)
 
 /*
  * Returns true if the ring's machine may open another measurement. A machine may have its share of
- * the open measurements, or four: a machine that answers slowly must not keep the others from being
- * measured. Rings that did not answer their last request have a quarter of the measurements, of
- * which each machine has its share.
+ * the open measurements, or four, and so may a user: machines that answer slowly must not keep the
+ * others from being measured. Rings that did not answer their last request have a quarter of the
+ * measurements, of which each machine has its share.
  */
 static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
 {
-	const struct xvt_vm_clocks *c = &xvt_vm_of_ring(r)->clocks;
-	const size_t most = xvt_session_asked_most(s), vms = xvt_session_sharing(s);
+	const struct xvt_vm *vm = xvt_vm_of_ring(r);
+	const struct xvt_vm_clocks *c = &vm->clocks;
+	const size_t most = xvt_session_asked_most(s), vms = xvt_session_sharing(s, vm);
 
 	if (r->phase == XVT_PHASE_DONE) /* it has no writer */
 		return false;
-	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4))
+	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4) ||
+	    vm->owner->nr_asked >= at_least(most / xvt_session_owners(s), 4))
 		return false;
 	return !silent || (c->nr_silent < at_least(most / 4 / vms, 1) && s->nr_silent < most / 2);
 }
@@ -554,6 +568,7 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 	s->nr_silent += silent;
 	xvt_vm_of_ring(r)->clocks.nr_silent += silent;
 	xvt_vm_of_ring(r)->clocks.nr_asked++;
+	xvt_vm_of_ring(r)->owner->nr_asked++;
 	r->measure.asked = true;
 	s->clock_due[r->session.slot] = now + ticks(s, SECOND_NS); /* until the measurement ends */
 }
@@ -570,6 +585,7 @@ static void leave(struct xvt_session *s, struct xvt_asked *a, uint64_t now)
 {
 	no_more_silent(s, a);
 	xvt_vm_of_ring(a->ring)->clocks.nr_asked--;
+	xvt_vm_of_ring(a->ring)->owner->nr_asked--;
 	a->ring->measure.asked = false;
 	s->clock_due[a->ring->session.slot] = xvt_session_ring_due(s, a->ring, now);
 	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->session.slot]);

@@ -78,7 +78,11 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 static void note_newest(struct xvt_session *s, const struct xvt_run *run)
 {
 	uint64_t *newest = &run->ring->session.newest_ns;
+	struct xvt_vm *vm = xvt_vm_of_ring(run->ring);
 
+	/* A record about the ring itself is no event. */
+	if (!vm->space.writes)
+		vm->space.writes = run->at || run->id >= XVT_ID_FIRST_EVENT || run->taken > 1;
 	*newest = xvt_u64_larger(*newest, run->ns[run->taken - 1]);
 	s->newest_ns = xvt_u64_larger(s->newest_ns, *newest);
 }

@@ -64,6 +64,7 @@ void xvt_session_free(struct xvt_session *s)
 	free(s->active);
 	free(s->dirty);
 	free(s->vms);
+	xvt_session_share_free(s);
 	xvt_merge_fini(&s->merge);
 	xvt_host_clock_fini(&s->clock);
 	free(s);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define RINGS_MAX (XVT_EVENT_RING_MASK + 1)
 
@@ -265,12 +266,12 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 
 void xvt_session_share_memory(struct xvt_session *s)
 {
-	size_t i, n = xvt_session_present(s);
+	size_t i;
 
-	s->nr_sharing = n;
+	xvt_session_share(s);
 	for (i = 0; i < s->nr_vms; i++)
-		xvt_pool_resize(&s->vms[i]->pool,
-				(s->opt.memory_bytes - s->pool.budget) / (n ? n : 1));
+		xvt_pool_resize(&s->vms[i]->pool, (s->opt.memory_bytes - s->pool.budget) /
+							  xvt_session_sharing(s, s->vms[i]));
 }
 
 const char *xvt_vm_absent_hint(const struct xvt_vm *vm)
@@ -354,6 +355,12 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 		return err;
 	}
 	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
+	err = xvt_session_own(s, vm, st.st_uid);
+	if (err) {
+		snprintf(why, why_size, "%s", strerror(-err));
+		return err;
+	}
+	vm->pool.lent = &vm->owner->lent;
 	err = xvt_host_region_claim(&vm->region);
 	other = err ? of_same_file(s, vm) : NULL;
 	if (other)
@@ -379,7 +386,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	struct xvt_vm *vm = calloc(1, sizeof(*vm));
 
 	s->vms = grown ? grown : s->vms;
-	if (!grown || !vm) {
+	if (!grown || !vm || xvt_session_own(s, vm, geteuid())) {
 		free(vm);
 		return NULL;
 	}
@@ -389,9 +396,9 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	vm->session = s;
 	vm->begin_clock = xvt_clock_read();
 	vm->id = vm->space_of = s->next_vm;
-	vm->space.disk_most = s->disk_part;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
+	vm->pool.lent = &vm->owner->lent;
 	vm->pool.arena = s->pool.arena;
 	return vm;
 }

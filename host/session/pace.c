@@ -123,7 +123,7 @@ static bool mark_is_new(const struct xvt_session *s, const struct xvt_ring *r, u
 /* Number of rings if every machine had as many as this one. */
 static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
 {
-	return (uint64_t)vm->region.g.ring_count * xvt_session_sharing(s);
+	return (uint64_t)vm->region.g.ring_count * xvt_session_sharing(s, vm);
 }
 
 /* Returns when the ring's clock needs service again. */
@@ -162,14 +162,15 @@ static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 {
 	struct xvt_vm_clocks *c = &vm->clocks;
 	const uint64_t every = ticks(s, XVT_BURST_EVERY_NS), rings = peers(s, vm);
+	const uint64_t whole = part * xvt_session_sharing(s, vm);
 	uint64_t most = within(ticks(s, PACE_RING_NS) * rings, every, ticks(s, PACE_MOST_NS));
 	uint64_t idlest = within(ticks(s, PACE_IDLE_NS) * rings, every, ticks(s, PACE_IDLEST_NS));
 
 	if (!c->pace)
 		c->pace = every;
-	if (all > part * xvt_session_sharing(s) && c->took > part)
+	if (all > whole && c->took > part)
 		c->pace += c->pace / 2;
-	else if (all < part * xvt_session_sharing(s) / 2 || c->took < part / 2)
+	else if (all < whole / 2 || c->took < part / 2)
 		c->pace -= c->pace / 3;
 	c->pace = within(c->pace, ticks(s, PACE_LEAST_NS), most);
 	if (c->bursts && !c->burst_cost)
@@ -191,8 +192,10 @@ void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			pace_of_vm(s, s->vms[i], elapsed / XVT_CLOCKS_PART / xvt_session_sharing(s),
+		struct xvt_vm *vm = s->vms[i];
+
+		if (vm->phase == XVT_VM_ATTACHED)
+			pace_of_vm(s, vm, elapsed / XVT_CLOCKS_PART / xvt_session_sharing(s, vm),
 				   s->clocks_took);
 	}
 	s->clocks_took = 0;

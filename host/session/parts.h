@@ -211,7 +211,8 @@ struct xvt_vm_refusal {
 /* A machine's use of the space for the trace, in bytes before compression; see space.c. */
 struct xvt_vm_space {
 	uint64_t used;
-	uint64_t disk_most; /* limit of `used` while the disk is nearly full */
+	uint64_t disk_used; /* of what the disk had left when it was nearly full */
+	bool writes;	    /* it has given an event */
 	bool file_over;	    /* its share of max_bytes is used up */
 	bool refused;	    /* an event of it was dropped since the last pass */
 	uint64_t told_second;
@@ -249,6 +250,16 @@ struct xvt_vm_lack {
 	enum xvt_vm_waits told; /* by the newest note */
 };
 
+/* A user whose files are machines, see share.c. */
+struct xvt_owner {
+	uint32_t uid;
+	size_t machines;	   /* that are not gone */
+	struct xvt_pool_lent lent; /* of the common memory */
+	int64_t clocks_left;	   /* clocks.c: ticks that its machines' measurements may take */
+	size_t nr_asked;	   /* clocks.c: measurements in progress */
+	size_t writing;		   /* space.c: machines that have given an event */
+};
+
 /* Which ftrace events have a format, to count those that have none. */
 struct xvt_vm_types {
 	uint32_t count[XVT_TYPES]; /* UINT32_MAX: that or more */
@@ -268,6 +279,7 @@ struct xvt_vm {
 	bool trust_guest_clock;	 /* the guest-writable clock formulas of its region are used, see
 				    clock/vmm.h */
 	struct xvt_file_id file; /* the region's file */
+	struct xvt_owner *owner; /* the user whose file it is, see share.c */
 
 	/* machine.c: region, rings and memory. replaced.c also sets `phase` and `why`. */
 	enum xvt_vm_phase phase;
@@ -440,7 +452,9 @@ struct xvt_session {
 	size_t nr_places;	     /* the same with rings that no writer has used yet */
 	uint32_t next_vm, next_ring; /* numbers in the trace, which are not reused */
 	struct xvt_sums left;	     /* of the machines that were freed */
-	size_t nr_sharing; /* machines between which measuring time and memory are divided */
+	struct xvt_owner **owners;   /* share.c */
+	size_t nr_owners;
+	size_t nr_sharing; /* of them, with a machine that is not gone */
 	bool infos_wait;   /* announce.c: some RING chunks are delayed, see
 			      xvt_session_announce_late() */
 
@@ -478,7 +492,8 @@ struct xvt_session {
 
 	/* clocks.c; clocks_took, clock_due and clocks_due also pace.c */
 	uint64_t clocks_took;  /* ticks spent on measurements since the paces were set */
-	int64_t clocks_left;   /* ticks that measurements of any machine may still take */
+	int64_t clocks_left;   /* ticks that measurements of any machine may take: not used by users
+				*/
 	uint64_t clocks_clock; /* last refill */
 	struct xvt_asked asked[XVT_ASKED_MAX];
 	size_t nr_asked;
@@ -538,12 +553,15 @@ struct xvt_session {
 	bool disk_full;	   /* state of the disk by the newest pass */
 	bool full_told;
 	uint64_t full_second;
-	bool disk_split; /* the disk is nearly full: each machine has disk_part left */
-	uint64_t disk_part;
+	bool disk_split;     /* the disk is nearly full: disk_bytes are divided */
+	uint64_t disk_bytes; /* of the file: what was left, with what was used of it since */
+	uint64_t disk_space; /* the same of events, before compression */
 	uint64_t disk_looked_bytes;
 	bool drops_wait;     /* some ring has drops_wait */
-	uint64_t part_bytes; /* each machine's share of max_bytes */
+	uint64_t file_space; /* of max_bytes for events, before compression */
 	uint64_t space_used; /* of all machines */
+	size_t writing;	     /* users with a machine that has given an event */
+	bool any_idle;	     /* a machine has not */
 
 	/* session.c: what FILE says */
 	struct xvt_file_info file_info;
@@ -867,11 +885,26 @@ const char *xvt_vm_absent_hint(const struct xvt_vm *vm);
 void xvt_vm_free(struct xvt_vm *vm);
 /* Set the region's attach_id, by which the guest knows that a host is attached. */
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
-/* Divide the memory equally between the machines that are not gone. */
+/* Divide the memory between the machines that are not gone. */
 void xvt_session_share_memory(struct xvt_session *s);
 
 /* Number of machines that are not gone, the host included. */
 size_t xvt_session_present(const struct xvt_session *s);
+
+/* --- share.c --- */
+
+/* The machine's region is a file of that user. Returns 0 or -ENOMEM. */
+int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid);
+/* Machines have come or gone. */
+void xvt_session_share(struct xvt_session *s);
+/* By this number all is divided of which the machine has a share. */
+size_t xvt_session_sharing(const struct xvt_session *s, const struct xvt_vm *vm);
+/* Users with a machine that is not gone; at least 1. */
+static inline size_t xvt_session_owners(const struct xvt_session *s)
+{
+	return s->nr_sharing ? s->nr_sharing : 1;
+}
+void xvt_session_share_free(struct xvt_session *s);
 
 /* --- host_symbols.c --- */
 
@@ -1219,16 +1252,11 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now);
 /*
  * Measuring may take this part of the recorder's time. A ring with waiting records is measured as
  * often as that allows, within bounds: slow or many rings are measured more seldom. Each machine
- * has an equal share, and uses what other machines leave of theirs. A machine whose guest answers
+ * has its share, and uses what other machines leave of theirs. A machine whose guest answers
  * slowly, or that has many rings, delays its own measurements only.
  */
 #define XVT_CLOCKS_PART	   20
 
-/* Number of machines between which time and memory are divided. */
-static inline size_t xvt_session_sharing(const struct xvt_session *s)
-{
-	return s->nr_sharing ? s->nr_sharing : 1;
-}
 /* Shortest period of measurements of a ring with unconfirmed records, over all machines, in ns; 0:
  * none. */
 uint64_t xvt_session_least_pace_ns(const struct xvt_session *s);

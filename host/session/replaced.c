@@ -93,6 +93,13 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t 
 	return 0;
 }
 
+/* All users may make a file where one was removed. */
+static bool may_follow(const struct xvt_session *s, const struct xvt_vm *vm,
+		       const struct stat *named)
+{
+	return named->st_uid == vm->owner->uid || !s->opt.trusts || s->opt.trusts(named->st_uid);
+}
+
 /* Record the new file as another machine. If that fails, a later call tries again, unless refuse()
  * found that it can never succeed. */
 static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
@@ -102,6 +109,12 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 
 	if (was_refused(vm, named))
 		return;
+	if (!may_follow(s, vm, named)) {
+		snprintf(why, sizeof(why), "it is of another user, uid %u",
+			 (unsigned int)named->st_uid);
+		refuse(s, vm, named, -EPROTO, why);
+		return;
+	}
 	err = xvt_vm_add_next(s, vm, why, sizeof(why));
 	if (err == -ENODATA || err == -ENOENT)
 		return; /* its creator has not set its size yet */

@@ -210,7 +210,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	xvt_session_follow_clock(s, now);
 	if (s->seconds % SOUND_SECONDS == 0)
 		note_unsound(s);
-	s->nr_sharing = xvt_session_present(s);
+	xvt_session_share(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
 	xvt_session_look_for_waits(s, false);

@@ -82,6 +82,8 @@ struct xvt_session_options {
 	/* Machines come and go: one whose region's file was deleted is let go when it is silent,
 	 * and its memory is freed. Its counters stay. */
 	bool follow;
+	/* Whether a file of that user may take the place of another user's; NULL: each may. */
+	bool (*trusts)(uint32_t uid);
 	bool run_spans; /* also record when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Returns true if thread tid runs vCPUs of the machine. NULL: use /proc and
 	 * KVM's debugfs. */

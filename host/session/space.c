@@ -9,8 +9,11 @@
  * loses nothing because of others.
  *
  * A largest size (max_bytes), and the rest of a nearly full disk, are divided equally between the
- * machines. Events of a machine whose share is used up are dropped here and counted (`dropped`). A
- * LOST record reports them before the next written event of their ring, or once a second.
+ * users with machines that write, and then between these machines. Machines that have given no
+ * event yet lend their shares, but for an eighth of all. Space that comes back, as of a removed
+ * file, is taken off what each has used. Events of a machine whose share is used up are dropped
+ * here and counted (`dropped`). A LOST record reports them before the next written event of their
+ * ring, or once a second.
  */
 #include "session/parts.h"
 
@@ -27,6 +30,7 @@
 #define NEARLY_BYTES   (4ull << 30)
 #define LOOK_BYTES     (256u << 10) /* written to the file between two checks of the disk */
 #define REST_PART      8u	    /* of the rest: for clocks, counters and notes */
+#define IDLE_PART      8u	    /* for machines that have given no event yet */
 #define NOTE_SECONDS   10u
 
 bool xvt_session_disk_full(const struct xvt_session *s)
@@ -49,14 +53,43 @@ static struct xvt_vm_space *space_of(struct xvt_session *s, const struct xvt_vm 
 	return &xvt_session_vm_by_id(s, vm->space_of)->space;
 }
 
-static uint64_t count_parts(const struct xvt_session *s)
+static bool has_account(const struct xvt_vm *vm)
 {
-	uint64_t n = 0;
+	return vm->space_of == vm->id;
+}
+
+/* Count who shares. */
+static void count_writing(struct xvt_session *s)
+{
 	size_t i;
 
-	for (i = 0; i < s->nr_vms; i++)
-		n += s->vms[i]->space_of == s->vms[i]->id;
-	return n ? n : 1;
+	s->any_idle = false;
+	s->writing = 0;
+	for (i = 0; i < s->nr_owners; i++)
+		s->owners[i]->writing = 0;
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (!has_account(vm) && vm->space.writes)
+			space_of(s, vm)->writes = true;
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (!has_account(vm))
+			continue;
+		s->any_idle |= !vm->space.writes;
+		s->writing += vm->space.writes && !vm->owner->writing++;
+	}
+}
+
+/* The machine's share of `space`. */
+static uint64_t part_of(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t space)
+{
+	if (s->any_idle)
+		space -= space / IDLE_PART;
+	space /= s->writing ? s->writing : 1;
+	return space / (vm->owner->writing ? vm->owner->writing : 1);
 }
 
 /* Bytes of events that compress to `bytes` of the file. */
@@ -74,33 +107,64 @@ static uint64_t file_bytes(const struct xvt_session *s)
 	return xvt_trace_bytes(s->trace) + xvt_trace_gathered(s->trace);
 }
 
-/* A machine's share of a file of max_bytes: of the space for events and metadata. */
-static uint64_t part_of_file(const struct xvt_session *s)
+/* Bytes of the file that `used` of events take. */
+static uint64_t after_compression(const struct xvt_session *s, uint64_t used)
 {
-	uint64_t raw, stored, most = s->opt.max_bytes - end_bytes(s), other, used = s->space_used;
+	uint64_t raw, stored;
 
 	xvt_trace_event_bytes(s->trace, &raw, &stored);
-	if (raw)
-		used = xvt_u64_scale(used, stored, raw);
-	other = since(file_bytes(s), used);
-	return other < most ? before_compression(s, (most - other) / count_parts(s)) : 0;
+	return raw ? xvt_u64_scale(used, stored, raw) : used;
+}
+
+/* The space for events and metadata in a file of max_bytes. */
+static uint64_t space_of_file(const struct xvt_session *s)
+{
+	const uint64_t most = s->opt.max_bytes - end_bytes(s);
+	const uint64_t other = since(file_bytes(s), after_compression(s, s->space_used));
+
+	return other < most ? before_compression(s, most - other) : 0;
+}
+
+static void use_disk(struct xvt_session *s, uint64_t bytes)
+{
+	s->disk_bytes = bytes;
+	s->disk_space = before_compression(s, bytes - bytes / REST_PART);
 }
 
 /* The disk is nearly full: divide the rest from here on. */
 static void split_disk(struct xvt_session *s, uint64_t left)
 {
-	const uint64_t each = (left - left / REST_PART) / count_parts(s);
-	const uint64_t part = before_compression(s, each);
 	size_t i;
 
 	s->disk_split = true;
-	s->disk_part = part;
 	for (i = 0; i < s->nr_vms; i++)
-		s->vms[i]->space.disk_most = s->vms[i]->space.used + part;
+		s->vms[i]->space.disk_used = 0;
+	use_disk(s, left);
 	xvt_session_note(s, 1, NULL, UINT32_MAX,
-			 "the disk is nearly full: what is left of it is split between the "
-			 "machines, %" PRIu64 " KiB for each",
-			 each >> 10);
+			 "the disk is nearly full: the %" PRIu64 " KiB that are left of it are "
+			 "split between the machines that write",
+			 left >> 10);
+}
+
+/* Some of what was divided may be free again: it is taken off what each has used. */
+static void follow_disk(struct xvt_session *s, uint64_t left)
+{
+	uint64_t used = 0, all, back;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++)
+		used += s->vms[i]->space.disk_used;
+	all = left + after_compression(s, used);
+	back = all > s->disk_bytes ? before_compression(s, all - s->disk_bytes) : 0;
+	for (i = 0; back && used && i < s->nr_vms; i++) {
+		struct xvt_vm_space *sp = &s->vms[i]->space;
+
+		sp->disk_used = back < used ? xvt_u64_scale(sp->disk_used, used - back, used) : 0;
+	}
+	if (back >= used)
+		use_disk(s, left);
+	else
+		use_disk(s, back ? s->disk_bytes : all);
 }
 
 static void look_at_disk(struct xvt_session *s)
@@ -113,19 +177,21 @@ static void look_at_disk(struct xvt_session *s)
 	left -= left < xvt_trace_gathered(s->trace) ? left : xvt_trace_gathered(s->trace);
 	nearly = whole / NEARLY_PART < NEARLY_BYTES ? whole / NEARLY_PART : NEARLY_BYTES;
 	s->disk_looked_bytes = file_bytes(s);
-	if (!s->disk_split && left < nearly && count_parts(s) > 1)
-		split_disk(s, left);
-	else if (s->disk_split && left > 2 * nearly)
+	if (s->disk_split && left > 2 * nearly)
 		s->disk_split = false;
+	else if (s->disk_split)
+		follow_disk(s, left);
+	else if (left < nearly && s->nr_vms > 1)
+		split_disk(s, left);
 }
 
 /* Returns true if `bytes` more exceed the machine's share. */
-static bool used_up(const struct xvt_session *s, struct xvt_vm_space *sp, uint64_t bytes)
+static bool used_up(const struct xvt_session *s, const struct xvt_vm *vm, struct xvt_vm_space *sp,
+		    uint64_t bytes)
 {
-	const uint64_t used = sp->used + bytes;
-
-	sp->file_over |= s->opt.max_bytes && used > s->part_bytes;
-	return sp->file_over || (s->disk_split && used > sp->disk_most);
+	sp->file_over |= s->opt.max_bytes && sp->used + bytes > part_of(s, vm, s->file_space);
+	return sp->file_over ||
+	       (s->disk_split && sp->disk_used + bytes > part_of(s, vm, s->disk_space));
 }
 
 static void say_used_up(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm_space *sp)
@@ -144,18 +210,22 @@ bool xvt_session_may_write(struct xvt_session *s, struct xvt_vm *vm, uint64_t by
 
 	if (s->dropping)
 		return false;
-	if (used_up(s, sp, bytes)) {
+	if (used_up(s, vm, sp, bytes)) {
 		sp->refused = true;
 		return false;
 	}
 	sp->used += bytes;
+	sp->disk_used += bytes;
 	s->space_used += bytes;
 	return true;
 }
 
 void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uint64_t bytes)
 {
-	space_of(s, vm)->used -= bytes;
+	struct xvt_vm_space *sp = space_of(s, vm);
+
+	sp->used -= bytes;
+	sp->disk_used -= sp->disk_used < bytes ? sp->disk_used : bytes;
 	s->space_used -= bytes;
 }
 
@@ -167,7 +237,7 @@ static bool any_part_left(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (vm->space_of == vm->id && !vm->space.file_over)
+		if (has_account(vm) && !vm->space.file_over)
 			return true;
 	}
 	return false;
@@ -179,10 +249,12 @@ bool xvt_session_space_limited(struct xvt_session *s)
 	if (since(file_bytes(s), s->disk_looked_bytes) >= LOOK_BYTES)
 		look_at_disk(s);
 	if (s->opt.max_bytes) {
-		s->part_bytes = part_of_file(s);
+		s->file_space = space_of_file(s);
 		if (file_bytes(s) + end_bytes(s) >= s->opt.max_bytes)
 			s->dropping = s->size_reached = true;
 	}
+	if (s->opt.max_bytes || s->disk_split)
+		count_writing(s);
 	if (s->off_clock && xvt_session_disk_full(s))
 		s->dropping = true; /* the end of a recording does not wait for space */
 	return s->opt.max_bytes || s->disk_split || s->dropping || s->drops_wait;

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "clock/map.h"
 #include "base/pool.h"
+#include "clock/map.h"
 
 #define PIECE  4096u
 #define WHOLE  (PIECE + XVT_POOL_HEAD) /* what one takes of a budget */
@@ -84,6 +84,29 @@ START_TEST(what_was_borrowed_goes_back_first)
 	ck_assert_uint_eq(take_all(&a, of_a + n - LENT, 64 - n), NEXT);
 	give(&b, of_b, OWN + LENT);
 	give(&a, of_a, n - LENT + NEXT);
+}
+END_TEST
+
+/* Machines of one user, beside those of another. */
+START_TEST(several_pools_of_a_user_borrow_as_one)
+{
+	struct xvt_pool_lent lent = { .shared = true };
+	void *of_a[64], *of_b[64];
+	unsigned int n_a, n_b;
+
+	a.lent = b.lent = &lent;
+	n_a = take_all(&a, of_a, 64);
+	ck_assert_uint_eq(n_a, OWN + LENT);
+	n_b = take_all(&b, of_b, 64);
+	ck_assert_uint_eq(n_b, OWN);
+	ck_assert_uint_eq(lent.bytes, LENT * WHOLE);
+	give(&b, of_b, n_b);
+	lent.shared = false; /* the other one has left */
+	n_b = take_all(&b, of_b, 64);
+	ck_assert_uint_eq(n_b, OWN + NEXT);
+	give(&b, of_b, n_b);
+	give(&a, of_a, n_a);
+	ck_assert_uint_eq(lent.bytes, 0);
 }
 END_TEST
 
@@ -260,6 +283,7 @@ Suite *pool_suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_busy_ring_gets_what_is_left);
 	tcase_add_test(tc, what_was_borrowed_goes_back_first);
+	tcase_add_test(tc, several_pools_of_a_user_borrow_as_one);
 	tcase_add_test(tc, a_pool_is_full_only_without_memory_anywhere);
 	tcase_add_test(tc, a_turn_is_of_both);
 	tcase_add_test(tc, what_is_beyond_the_budget_has_a_limit);

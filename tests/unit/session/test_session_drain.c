@@ -910,7 +910,7 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 	uint32_t i, n, least = 0;
 
 	many_begin();
-	s->nr_sharing = 16;
+	rec.vm->owner->machines = 16;
 	rec.vm->clocks.pace = 1;
 	for (i = 0; i < MANY; i++)
 		many[i]->head.have = true;
@@ -922,7 +922,7 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
 	ck_assert_uint_ge(least, 3);
-	s->nr_sharing = 1;
+	rec.vm->owner->machines = 1;
 	many_end(rings);
 }
 END_TEST
@@ -939,7 +939,7 @@ static void other_machine(struct xvt_vm *other, struct xvt_vm *vms[2])
 	vms[0] = rec.vm;
 	vms[1] = other;
 	s->vms = vms;
-	s->nr_vms = s->nr_sharing = 2;
+	s->nr_vms = rec.vm->owner->machines = 2;
 	for (i = 0; i < FEW; i++) {
 		many[i]->vm = 1;
 		many[i]->region = &other->region;
@@ -978,7 +978,7 @@ START_TEST(silent_rings_of_one_machine_do_not_keep_another_from_being_asked)
 		now = next_turn(now);
 	ck_assert_uint_ge(least_answers(0, FEW), 1);
 	s->vms = vms;
-	s->nr_vms = s->nr_sharing = 1;
+	s->nr_vms = rec.vm->owner->machines = 1;
 	many_end(rings);
 }
 END_TEST
@@ -1019,7 +1019,7 @@ START_TEST(a_machine_that_answers_slowly_uses_up_its_own_time)
 	ck_assert_uint_lt(long_looks, 100);
 	ck_assert_uint_ge(least_answers(0, FEW), 5);
 	s->vms = vms;
-	s->nr_vms = s->nr_sharing = 1;
+	s->nr_vms = rec.vm->owner->machines = 1;
 	many_end(rings);
 }
 END_TEST

@@ -1013,6 +1013,40 @@ START_TEST(metadata_without_end_does_not_fill_the_trace)
 }
 END_TEST
 
+/* The regions of one user are many, that of another is one. */
+START_TEST(users_have_equal_shares_whatever_their_machines)
+{
+	const uint64_t memory = s->opt.memory_bytes - s->pool.budget;
+	struct xvt_vm *vm;
+	char name[16], why[256];
+	uint32_t i;
+
+	if (geteuid())
+		return;
+	for (i = 0; i < 4; i++) {
+		const char *path = region_at("owned", 1);
+
+		snprintf(name, sizeof(name), "many%u", i);
+		ck_assert_int_eq(chown(path, 65534, 65534), 0);
+		ck_assert_int_eq(xvt_session_add(s, name, path, NULL, false, why, sizeof(why)), 0);
+		ck_assert_int_eq(unlink(path), 0);
+		vm = xvt_session_find(s, name);
+		ck_assert_uint_eq(rec.vm->pool.budget, memory / 2);
+		ck_assert_uint_eq(vm->pool.budget, memory / 2 / (i + 1));
+		ck_assert_uint_eq(xvt_session_sharing(s, rec.vm), 2);
+		ck_assert_uint_eq(xvt_session_sharing(s, vm), 2 * (i + 1));
+		ck_assert_ptr_ne(vm->pool.lent, rec.vm->pool.lent);
+		ck_assert(vm->pool.lent->shared);
+	}
+	for (i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "many%u", i);
+		xvt_vm_close(s, xvt_session_find(s, name));
+	}
+	ck_assert_uint_eq(rec.vm->pool.budget, memory);
+	ck_assert(!rec.vm->pool.lent->shared);
+}
+END_TEST
+
 Suite *session_vm_suite(void)
 {
 	Suite *suite = suite_create("session_vm");
@@ -1048,6 +1082,7 @@ Suite *session_vm_suite(void)
 	tcase_add_loop_test(t, a_ring_that_never_got_a_clock_is_off_and_unconfirmed, 0, 2);
 	tcase_add_test(t, what_is_not_there_in_time_comes_with_a_hint);
 	tcase_add_test(t, a_fast_slew_is_said_once);
+	tcase_add_test(t, users_have_equal_shares_whatever_their_machines);
 	suite_add_tcase(suite, t);
 	return suite;
 }

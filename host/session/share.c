@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * share.c - how that is divided of which a recorder has only so much: memory, time for clocks,
+ * questions to clocks, and space. First equally between the users whose files the machines are,
+ * then between the machines of each user: who makes many machines takes from his own alone.
+ */
+#include "session/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
+{
+	struct xvt_owner **grown, *o;
+	size_t i;
+
+	for (i = 0; i < s->nr_owners; i++) {
+		if (s->owners[i]->uid == uid) {
+			vm->owner = s->owners[i];
+			return 0;
+		}
+	}
+	grown = realloc(s->owners, (s->nr_owners + 1) * sizeof(*grown));
+	s->owners = grown ? grown : s->owners;
+	o = grown ? calloc(1, sizeof(*o)) : NULL;
+	if (!o)
+		return -ENOMEM;
+	o->uid = uid;
+	s->owners[s->nr_owners++] = vm->owner = o;
+	return 0;
+}
+
+void xvt_session_share(struct xvt_session *s)
+{
+	size_t i;
+
+	s->nr_sharing = 0;
+	for (i = 0; i < s->nr_owners; i++)
+		s->owners[i]->machines = 0;
+	for (i = 0; i < s->nr_vms; i++)
+		s->vms[i]->owner->machines += s->vms[i]->phase != XVT_VM_GONE;
+	for (i = 0; i < s->nr_owners; i++)
+		s->nr_sharing += s->owners[i]->machines != 0;
+	for (i = 0; i < s->nr_owners; i++)
+		s->owners[i]->lent.shared = s->nr_sharing > 1;
+}
+
+size_t xvt_session_sharing(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	const size_t machines = vm->owner->machines;
+
+	return (s->nr_sharing ? s->nr_sharing : 1) * (machines ? machines : 1);
+}
+
+void xvt_session_share_free(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_owners; i++)
+		free(s->owners[i]);
+	free(s->owners);
+}
