@@ -48,10 +48,10 @@ $(BUILD)/tests/tools/xvt-dat-judge: DAT_LIBS = $(TRACECMD)
 $(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(KSHARK)
 
 # Writers, so of the guest's parts alone.
-$(addprefix $(BUILD)/tests/tools/,xvt-relay xvt-say): $(BUILD)/tests/tools/%: tests/tools/%.c $(BUILD)/libxvt.a
+$(addprefix $(BUILD)/tests/tools/,xvt-relay xvt-say xvt-many): $(BUILD)/tests/tools/%: tests/tools/%.c $(BUILD)/libxvt.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(XVT_CFLAGS) $(XVT_LDFLAGS) -Ishared -Iguest/user -MF $@.d -o $@ $^ -lpthread
+	$(Q)$(CC) $(XVT_CFLAGS) $(XVT_LDFLAGS) -Ishared -Iguest/user -MF $@.d -o $@ $< $(BUILD)/libxvt.a -lpthread
 
 # The writer that docs/writing-a-writer.md shows: made from the ABI alone.
 TEST_TOOLS += $(BUILD)/tests/tools/xvt-example-writer

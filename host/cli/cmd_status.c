@@ -142,6 +142,23 @@ static void put_pressure(struct xvt_out *o, const struct xvt_answer *a)
 		xvt_out_char(o, '\n');
 }
 
+/* Files of other users in the folder of regions. */
+static void put_left_out(struct xvt_out *o, const struct xvt_json_value *rec)
+{
+	const struct xvt_json_value *users = xvt_json_get(rec, "left_out_of");
+	size_t i;
+
+	for (i = 0; i < xvt_json_count(users); i++) {
+		const struct xvt_json_value *user = xvt_json_at(users, i);
+
+		xvt_out_printf(o, "%s%" PRIu64 " files of uid %" PRIu64,
+			       i ? ", " : "  not recorded: ", xvt_answer_number(user, "files"),
+			       xvt_answer_number(user, "uid"));
+	}
+	if (i)
+		xvt_out_char(o, '\n');
+}
+
 static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 {
 	const struct xvt_json_value *rec = a->lines[0];
@@ -180,6 +197,7 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 		(xvt_answer_number(rec, "bytes") - xvt_answer_number(rec, "unwritten_bytes")) >>
 			10);
 	put_pressure(o, a);
+	put_left_out(o, rec);
 	if (xvt_json_text(xvt_json_get(rec, "no_libvirt"))) {
 		xvt_out_str(o, "  no domains of libvirt are recorded: ");
 		put_text(o, xvt_answer_text(rec, "no_libvirt"));

@@ -13,6 +13,7 @@
 #include "base/machine_name.h"
 #include "base/vec.h"
 #include "flight/armed.h"
+#include "record/regions.h"
 #include "vmm/processes.h"
 
 /* A machine of a request. Its object may be freed while the request is carried out. */
@@ -286,6 +287,8 @@ static int start_found(struct xvt_serve *s, const char *pattern, struct subjects
 		.s = s, .pattern = pattern, .list = list, .why = why, .why_size = why_size
 	};
 
+	if (s->machines->all)
+		xvt_regions_scan(UINT64_MAX);
 	xvt_machines_each_file(s->machines, on_file, &f);
 	return f.err ? f.err : f.found ? 0 : no_machine(s, pattern, why, why_size);
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "flight/armed.h"
 #include "record/follow.h"
+#include "record/regions.h"
 
 static void add_compressed(const struct xvt_compress_idle *c, struct xvt_json *doc)
 {
@@ -33,6 +34,7 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 		xvt_json_add_text(doc, "metrics_http", s->metrics_http);
 	if (xvt_follow_libvirt(s->follow)[0])
 		xvt_json_add_text(doc, "no_libvirt", xvt_follow_libvirt(s->follow));
+	xvt_regions_status(doc);
 	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
 	if (s->compress_idle)
 		add_compressed(s->compress_idle, doc);

@@ -52,7 +52,9 @@ static int record(struct xvt_session *s, const struct xvt_machine_options *opt,
 		  const struct xvt_armed_machine *m, void (*joined)(void *arg, struct xvt_vm *vm),
 		  void *arg, char *why, size_t why_size)
 {
-	struct xvt_candidate c = { .path = m->path, .rings = m->rings_most, .asked = true };
+	struct xvt_candidate c = {
+		.path = m->path, .rings = m->rings_most, .asked = true, .named = true
+	};
 	struct xvt_vm *vm = stopped(s, m->path), *as;
 	struct xvt_domain domain;
 	int err;

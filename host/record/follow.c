@@ -20,17 +20,24 @@
 #include "base/region.h"
 #include "base/vec.h"
 #include "record/find.h"
+#include "record/regions.h"
 #include "vmm/processes.h"
 
-#define SECOND_NS    1000000000ull
+#define SECOND_NS	1000000000ull
 /* Between two attempts to reach libvirt. A daemon that systemd starts on demand is not kept awake
  * by that: a connection that succeeds stays. */
-#define CONNECT_NS   (5 * SECOND_NS)
-#define ANSWER_NS    (SECOND_NS / 4)
+#define CONNECT_NS	(5 * SECOND_NS)
+#define ANSWER_NS	(SECOND_NS / 4)
 /* A file that appears while libvirt is watched may belong to a domain that starts: libvirt says so
  * a little later. */
-#define DOMAIN_NS    (2 * SECOND_NS)
-#define REFUSED_MOST 1024u /* all users may make files in the folder */
+#define DOMAIN_NS	(2 * SECOND_NS)
+#define REFUSED_MOST	1024u
+/* All users may make files in the folder: looking at them takes this much of a pass, and passes
+ * follow this soon. Between two scans there is this many times as long as one took. */
+#define STEP_NS		1000000ull
+#define STEP_SOON_NS	20000000ull
+#define SCAN_PART	20u
+#define CHANGED_SOON_NS 100000000ull
 
 /* A file that is not recorded. */
 struct refused {
@@ -52,7 +59,11 @@ struct xvt_follow {
 	struct xvt_op on_file;
 	int inotify; /* -1: not available, so that each second has a scan */
 	bool changed;
-	uint64_t next_scan_ns; /* 0: none but after a change */
+	bool scanning;		 /* the folder */
+	uint64_t scan_took_ns;	 /* so far */
+	uint64_t least_ns;	 /* no scan begins before */
+	uint64_t next_scan_ns;	 /* 0: none but after a change */
+	uint64_t next_search_ns; /* of VMMs */
 
 	struct xvt_libvirt_watch *watch; /* NULL: no connection */
 	bool no_libvirt;		 /* it is not installed */
@@ -166,7 +177,6 @@ static void scan(struct xvt_follow *f)
 {
 	size_t i;
 
-	f->changed = false;
 	/* Files of -r may lie in other folders. */
 	f->next_scan_ns = f->inotify < 0 || f->opt->regions.n ? f->now_ns + SECOND_NS : 0;
 	for (i = 0; i < f->nr_refused; i++)
@@ -252,6 +262,35 @@ const char *xvt_follow_libvirt(const struct xvt_follow *f)
 	return f ? f->libvirt_why : "";
 }
 
+static uint64_t since_ns(const struct xvt_follow *f, uint64_t begin)
+{
+	return xvt_session_now_ns(f->s) - begin;
+}
+
+/* Go on with the scan, and look at what it found when it is over. */
+static void scan_on(struct xvt_follow *f)
+{
+	const uint64_t begin = xvt_session_now_ns(f->s);
+	const bool over = !f->opt->all || xvt_regions_scan(STEP_NS);
+
+	f->scan_took_ns += since_ns(f, begin);
+	if (!over)
+		return;
+	xvt_regions_tell();
+	scan(f);
+	f->scanning = false;
+	f->least_ns = begin + SCAN_PART * (f->scan_took_ns + since_ns(f, begin));
+	f->scan_took_ns = 0;
+}
+
+static void search_vmms(struct xvt_follow *f)
+{
+	if (!f->opt->all || f->now_ns < f->next_search_ns)
+		return;
+	f->changed |= xvt_regions_search(STEP_NS, f->now_ns);
+	f->next_search_ns = f->now_ns + STEP_SOON_NS;
+}
+
 void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns)
 {
 	f->now_ns = now_ns;
@@ -259,8 +298,24 @@ void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns)
 		connect_libvirt(f);
 	if (f->watch)
 		take_domains(f);
-	if (f->changed || (f->next_scan_ns && now_ns >= f->next_scan_ns))
-		scan(f);
+	if (!f->scanning && now_ns >= f->least_ns &&
+	    (f->changed || (f->next_scan_ns && now_ns >= f->next_scan_ns))) {
+		f->scanning = true;
+		f->changed = false;
+		if (f->inotify < 0)
+			xvt_regions_changed(NULL);
+	}
+	if (f->scanning)
+		scan_on(f);
+	else
+		search_vmms(f);
+}
+
+uint64_t xvt_follow_sleep_ns(const struct xvt_follow *f)
+{
+	if (!f)
+		return UINT64_MAX;
+	return f->scanning ? STEP_SOON_NS : f->changed ? CHANGED_SOON_NS : UINT64_MAX;
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -269,12 +324,21 @@ static void on_inotify(struct xvt_op *op, int res)
 {
 	struct xvt_follow *f =
 		(struct xvt_follow *)((char *)op - offsetof(struct xvt_follow, on_file));
-	char events[4096];
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t len, at;
 
 	if (res < 0)
 		return;
-	while (read(f->inotify, events, sizeof(events)) > 0)
+	while ((len = read(f->inotify, events, sizeof(events))) > 0) {
 		f->changed = true;
+		for (at = 0; at < len;) {
+			const struct inotify_event *e = (const void *)(events + at);
+
+			/* Without a name, more has happened than there are events. */
+			xvt_regions_changed(e->len ? e->name : NULL);
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+	}
 	xvt_loop_poll(f->loop, op, f->inotify, POLLIN);
 }
 

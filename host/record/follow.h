@@ -24,6 +24,9 @@ int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_
 /* To be called before each pass of the session. now_ns: xvt_session_now_ns(). */
 void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns);
 
+/* The longest sleep until the next call of xvt_follow_pass(). NULL: any. */
+uint64_t xvt_follow_sleep_ns(const struct xvt_follow *f);
+
 /* Why libvirt is not connected; "": it is, or is not wanted. NULL: "". */
 const char *xvt_follow_libvirt(const struct xvt_follow *f);
 

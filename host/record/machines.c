@@ -8,19 +8,23 @@
 #include "base/out.h"
 #include "base/region.h"
 #include "record/find.h"
+#include "record/regions.h"
 #include "vmm/libvirt.h"
 #include "vmm/processes.h"
 #include "xvt_abi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#define RINGS ",rings="
+#define RINGS	   ",rings="
+#define NAMED_PART 4u /* of the descriptors */
 #define FOUND_MOST                                                                    \
 	1024u /* machines, if patterns add some: all users may make files in /dev/shm \
 	       */
@@ -210,6 +214,19 @@ static bool is_name(const char *name)
 	return true;
 }
 
+/* A part of them is kept for machines that are named. */
+static bool descriptors_are_short(void)
+{
+	const int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0); /* the lowest that is free */
+	struct rlimit limit;
+
+	if (fd < 0)
+		return errno == EMFILE;
+	close(fd);
+	return !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       (rlim_t)fd > limit.rlim_cur - limit.rlim_cur / NAMED_PART;
+}
+
 int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper,
 			  const struct xvt_candidate *c, char *why, size_t why_size)
 {
@@ -221,6 +238,13 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper
 	if (xvt_session_alive(s) >= FOUND_MOST) {
 		snprintf(why, why_size, "%u machines are recorded, which is the most", FOUND_MOST);
 		return -ENOSPC;
+	}
+	if (!c->named && descriptors_are_short()) {
+		snprintf(why, why_size,
+			 "too few descriptors are left for it beside those that are kept for "
+			 "machines that are named; raise them by ulimit -n, or LimitNOFILE= of a "
+			 "unit");
+		return -EMFILE;
 	}
 	if (!is_name(c->name)) {
 		snprintf(why, why_size,
@@ -274,7 +298,7 @@ static void on_matching_file(void *arg, const char *path)
 
 /* A region without a writer has nothing to record, and what it holds would be taken from salvage.
  */
-static void on_any_file(void *arg, const char *path)
+static void on_any_file(void *arg, const char *path, const char name[XVT_NAME_LEN])
 {
 	struct xvt_candidate c = { .path = path };
 	struct finding *f = arg;
@@ -284,7 +308,7 @@ static void on_any_file(void *arg, const char *path)
 			snprintf(f->unused_path, sizeof(f->unused_path), "%s", path);
 		return;
 	}
-	xvt_region_machine(path, c.name);
+	memcpy(c.name, name, sizeof(c.name));
 	add_found(f, &c);
 }
 
@@ -347,6 +371,17 @@ static int add_domains(struct xvt_session *s, const struct xvt_machine_options *
 	return XVT_EXIT_FAIL;
 }
 
+/* The regions of this host; VMMs of other users are searched for a moment. */
+static void find_regions(void)
+{
+	const uint64_t most_ns = 500000000;
+
+	xvt_regions_scan(UINT64_MAX);
+	if (xvt_regions_search(most_ns, most_ns))
+		xvt_regions_scan(UINT64_MAX);
+	xvt_regions_tell();
+}
+
 /* All machines of this host. A libvirt that was not asked for by --connect may be absent. */
 static int add_all(struct xvt_session *s, const struct xvt_machine_options *opt)
 {
@@ -359,7 +394,8 @@ static int add_all(struct xvt_session *s, const struct xvt_machine_options *opt)
 		xvt_error(uri, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
-	xvt_find_regions(on_any_file, &f);
+	find_regions();
+	xvt_regions_each(on_any_file, &f);
 	if (err == -ETIMEDOUT && f.matched)
 		xvt_warn("libvirt", "%s; machines have the names of their files", why);
 	if (f.unused)
@@ -560,23 +596,31 @@ struct each_file {
 	void (*fn)(void *arg, const struct xvt_candidate *c);
 	void *arg;
 	uint32_t rings;
-	bool asked;
 };
 
 static void on_each_file(void *arg, const char *path)
 {
 	const struct each_file *each = arg;
-	struct xvt_candidate c = { .path = path, .rings = each->rings, .asked = each->asked };
+	struct xvt_candidate c = { .path = path, .rings = each->rings, .asked = true };
 
 	xvt_region_machine(path, c.name);
+	each->fn(each->arg, &c);
+}
+
+static void on_each_region(void *arg, const char *path, const char name[XVT_NAME_LEN])
+{
+	const struct each_file *each = arg;
+	struct xvt_candidate c = { .path = path };
+
+	memcpy(c.name, name, sizeof(c.name));
 	each->fn(each->arg, &c);
 }
 
 void xvt_machines_each_file(const struct xvt_machine_options *opt,
 			    void (*fn)(void *arg, const struct xvt_candidate *c), void *arg)
 {
-	struct each_file each = { .fn = fn, .arg = arg, .asked = true };
-	struct xvt_candidate c = { .asked = true };
+	struct each_file each = { .fn = fn, .arg = arg };
+	struct xvt_candidate c = { .asked = true, .named = true };
 	struct region_arg r;
 	size_t i;
 
@@ -592,10 +636,8 @@ void xvt_machines_each_file(const struct xvt_machine_options *opt,
 		c.path = r.path;
 		fn(arg, &c);
 	}
-	each.rings = 0;
-	each.asked = false;
 	if (opt->all)
-		xvt_find_regions(on_each_file, &each);
+		xvt_regions_each(on_each_region, &each);
 }
 
 void xvt_machines_each_region(const struct xvt_machine_options *opt,
@@ -624,6 +666,7 @@ bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xv
 			continue;
 		c->rings = d.rings;
 		c->asked = selected = true;
+		c->named = !xvt_is_glob(d.name);
 	}
 	return selected && domain->region[0];
 }

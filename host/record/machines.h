@@ -40,6 +40,7 @@ struct xvt_candidate {
 	const struct xvt_domain *domain; /* NULL: none of libvirt */
 	uint32_t rings;			 /* most to record; 0: the usual */
 	bool asked;			 /* by -r or -d; else `all` */
+	bool named;			 /* by them, and not by a pattern */
 };
 
 /* Tell if a trace has another name for this machine: one without blanks, ':' and letters that are
@@ -56,7 +57,7 @@ void xvt_machine_trust(struct xvt_session *s, const struct xvt_machine_options *
 		       const char *name);
 
 /* Call fn for each file that `opt` selects by -r or `all`, whether it is a region or not, and
- * whether it is there or not. */
+ * whether it is there or not. Those of `all` are as of the newest xvt_regions_scan(). */
 void xvt_machines_each_file(const struct xvt_machine_options *opt,
 			    void (*fn)(void *arg, const struct xvt_candidate *c), void *arg);
 

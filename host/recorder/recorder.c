@@ -21,6 +21,7 @@
 #include "record/listen.h"
 #include "record/printer.h"
 #include "record/recording.h"
+#include "record/regions.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"
@@ -968,6 +969,8 @@ static int run(struct recorder *r)
 			break;
 		if (!xvt_session_alive(rec->session))
 			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
+		if (sleep_ns > xvt_follow_sleep_ns(r->follow))
+			sleep_ns = xvt_follow_sleep_ns(r->follow);
 		if (sleep_ns > xvt_snapshots_look_ns(r->snapshots))
 			sleep_ns = xvt_snapshots_look_ns(r->snapshots);
 		if (duration && sleep_ns > start + duration - now)
@@ -1093,12 +1096,14 @@ static int record(struct recorder *r)
 		.clock_page_dir = opt->clock_page,
 		.run_spans = opt->run_spans,
 		.follow = opt->machines.follow,
+		.trusts = xvt_regions_trusts,
 		.request = request,
 	};
 	int err = 0, status = check(r->how, opt, r->how->file, &so, request);
 
 	if (status == XVT_EXIT_OK)
 		status = make_page_folder(opt->clock_page);
+	xvt_regions_begin();
 	if (status == XVT_EXIT_OK)
 		r->opener = xvt_business_begin(r->how->command, &business);
 	if (status == XVT_EXIT_OK)

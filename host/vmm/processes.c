@@ -39,6 +39,7 @@ static int32_t next_number(DIR *dir)
 
 struct xvt_process_search {
 	struct xvt_process_finder finder;
+	bool (*wanted)(void *arg, int32_t pid); /* NULL: each is */
 	DIR *dir;
 	bool vhosts; /* the second walk */
 	int32_t pid; /* of `maps` */
@@ -90,11 +91,16 @@ void xvt_process_search_end(struct xvt_process_search *p)
 	free(p);
 }
 
+void xvt_process_search_only(struct xvt_process_search *p, bool (*wanted)(void *arg, int32_t pid))
+{
+	p->wanted = wanted;
+}
+
 static void open_maps(struct xvt_process_search *p, int32_t pid)
 {
 	char path[64];
 
-	if (pid == getpid())
+	if (pid == getpid() || (p->wanted && !p->wanted(p->finder.arg, pid)))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	p->maps = fopen(path, "re");
@@ -172,6 +178,24 @@ bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel)
 		fclose(f);
 	*kernel = tid == KTHREADD || parent == KTHREADD;
 	return *tgid > 0;
+}
+
+bool xvt_process_is_qemu(int32_t pid, uid_t *uid)
+{
+	static const char qemu[] = "Name:\tqemu-";
+	char path[64], line[128];
+	bool named = false, found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		named |= !strncmp(line, qemu, sizeof(qemu) - 1);
+		found = sscanf(line, "Uid: %u", uid) == 1;
+	}
+	if (f)
+		fclose(f);
+	return named && found;
 }
 
 bool xvt_process_start(int32_t pid, unsigned long long *ticks)
@@ -257,7 +281,7 @@ bool xvt_process_search_step(struct xvt_process_search *p, uint64_t most_ns)
 			continue;
 		}
 		pid = next_number(p->dir);
-		if (!pid && p->vhosts)
+		if (!pid && (p->vhosts || !p->finder.vhost))
 			return true;
 		if (!pid) {
 			p->vhosts = true;

@@ -22,8 +22,8 @@ struct xvt_mapped_file {
  * A search of /proc in steps, because it takes 35 to 100 us for each process. It calls mapping()
  * for each process, but this one, that maps one of the files, with the file's index; and after all
  * processes vhost() for each thread of the kernel whose name is "vhost-PID": QEMU's network
- * back-end, on kernels before 6.4; or kvm-nx-lpage-recovery-PID of KVM. Processes of other users
- * are found by root only.
+ * back-end, on kernels before 6.4; or kvm-nx-lpage-recovery-PID of KVM. NULL: none is looked for.
+ * Processes of other users are found by root only.
  */
 struct xvt_process_finder {
 	void (*mapping)(void *arg, int32_t pid, size_t file);
@@ -36,6 +36,9 @@ struct xvt_process_search;
 int xvt_process_search_begin(struct xvt_process_search **search,
 			     const struct xvt_process_finder *finder,
 			     const struct xvt_mapped_file *files, size_t count);
+/* Read the mappings of these processes only. */
+void xvt_process_search_only(struct xvt_process_search *search,
+			     bool (*wanted)(void *arg, int32_t pid));
 /* Search for most_ns, and as long as one process or some lines of its mappings take. Returns true
  * when all is searched. */
 bool xvt_process_search_step(struct xvt_process_search *search, uint64_t most_ns);
@@ -48,6 +51,9 @@ int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *a
 /* Find the process of a thread, and whether it is the kernel's. Returns false if there is no such
  * thread. */
 bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel);
+
+/* Returns whether a process has the name of QEMU, which anybody can give his; *uid: its user. */
+bool xvt_process_is_qemu(int32_t pid, uid_t *uid);
 
 /* Read when a process or a thread was started, in clock ticks since the host's boot. Returns false
  * if there is none. */
