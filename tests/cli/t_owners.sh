@@ -17,6 +17,7 @@ mkdir "$XVTRACE_RUN_DIR"
 many=$(realpath "$BUILD/tests/tools/xvt-many")
 install -m 755 "$many" "$work/many"
 STRANGER=65534
+options=() # of the recorder
 
 # fresh: an empty folder of regions, which all users may write
 fresh() {
@@ -33,7 +34,7 @@ events() { says "[.vms[] | select(.name == \"$1\") | .rings[].events] | add >= $
 region() { "$xvtrace" region create "$work/new" --size "$2" --rings 1 && mv "$work/new" "$shm/xvtrace-$1"; }
 record() {
 	# As for a service: with this, 1,500 descriptors are too many.
-	(ulimit -n 1024 && exec "$xvtrace" record -q --follow -o "$work/out/" --join-timeout 1 "$@") 2>"$work/err" &
+	(ulimit -n 1024 && exec "$xvtrace" record -q --follow -o "$work/out/" --join-timeout 1 "${options[@]}" "$@") 2>"$work/err" &
 	recorder=$!
 	pids+=($recorder)
 	poll status >/dev/null
@@ -91,6 +92,10 @@ check "1,500 files: one line in the log" eval 'test "$(grep -c "" "$work/err")" 
 beside "1,500 that answer" "${stranger[@]}" "$work/many" "$shm" evil 1500 answer
 seen="they are machines" filter=".machines == 202"
 beside "200 of one's own" "$work/many" "$shm" idle 200 answer
+options=(--max-size 12M)
+beside "200 of one's own, in a file that has a largest size" "$work/many" "$shm" idle 200
+options=()
+
 # --- descriptors are kept for what is named
 fresh
 rm -rf "$work/out"
