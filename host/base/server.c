@@ -13,6 +13,8 @@
 #include "base/loop.h"
 #include "base/socket.h"
 
+#define STALLED_TENDS 2u /* without progress */
+
 struct client {
 	struct xvt_op op; /* first */
 	struct xvt_server *server;
@@ -41,6 +43,12 @@ struct xvt_server {
 	struct client client[];
 };
 
+static void arm(struct xvt_server *server)
+{
+	if (!server->op.held && server->listener.fd >= 0)
+		xvt_loop_poll(server->loop, &server->op, server->listener.fd, POLLIN);
+}
+
 static void let_go(struct client *c)
 {
 	xvt_loop_cancel(c->server->loop, &c->op);
@@ -52,6 +60,7 @@ static void let_go(struct client *c)
 	if (c->at.forget)
 		c->at.forget(c->at.more);
 	c->at = (struct xvt_server_at){ 0 };
+	arm(c->server); /* another one may wait for its place */
 }
 
 static void wait_for(struct client *c, uint32_t events)
@@ -136,16 +145,23 @@ static void on_client(struct xvt_op *op, int res)
 		read_request(c);
 }
 
+/* Another client may have its place: it has not asked, or does not read its answer. One that is
+ * being answered keeps it, else who asks without end would have all others dropped. */
+static bool may_go(const struct client *c)
+{
+	return c->sock >= 0 && (!c->asked || c->tends >= STALLED_TENDS);
+}
+
 /* Returns true if `a` is to be dropped before `b`: clients that may not change anything first, and
- * the oldest of them, as it does not read its answer. */
+ * the oldest of them. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
 	return a->peer.permitted == b->peer.permitted ? a->came < b->came : b->peer.permitted;
 }
 
-/* Returns a free client, or NULL. If all are used, one is dropped; it is free when the loop has
- * completed its poll. */
-static struct client *place(struct xvt_server *server)
+/* Returns a free client, or NULL. If all are used, one is dropped that may go; it is free when the
+ * loop has completed its poll. If none may, newcomers wait in the listener. */
+static struct client *place(struct xvt_server *server, bool *full)
 {
 	struct client *first = NULL;
 	bool soon = false;
@@ -157,16 +173,18 @@ static struct client *place(struct xvt_server *server)
 		if (c->sock < 0 && !c->op.held)
 			return c;
 		soon |= c->sock < 0;
-		if (c->sock >= 0 && (!first || goes_before(c, first)))
+		if (may_go(c) && (!first || goes_before(c, first)))
 			first = c;
 	}
-	if (!soon)
+	if (!soon && first)
 		let_go(first);
+	*full = !soon && !first;
 	return NULL;
 }
 
-/* One more client that may not change anything: drop the oldest of them if there are too many. */
-static void limit_guests(struct xvt_server *server)
+/* One more client that may not change anything: drop the oldest of them that may go, if there are
+ * too many. Returns false if none may. */
+static bool limit_guests(struct xvt_server *server)
 {
 	struct client *oldest = NULL;
 	unsigned int i, n = 0;
@@ -177,11 +195,14 @@ static void limit_guests(struct xvt_server *server)
 		if (c->sock < 0 || c->peer.permitted)
 			continue;
 		n++;
-		if (!oldest || c->came < oldest->came)
+		if (may_go(c) && (!oldest || c->came < oldest->came))
 			oldest = c;
 	}
-	if (n >= server->limits.guests)
+	if (n < server->limits.guests)
+		return true;
+	if (oldest)
 		let_go(oldest);
+	return oldest;
 }
 
 static void add_client(struct xvt_server *server, struct client *c, int sock)
@@ -189,8 +210,10 @@ static void add_client(struct xvt_server *server, struct client *c, int sock)
 	const uid_t uid = xvt_socket_peer(sock);
 
 	c->peer = (struct xvt_server_peer){ uid, uid == 0 || uid == geteuid() };
-	if (!c->peer.permitted)
-		limit_guests(server);
+	if (!c->peer.permitted && !limit_guests(server)) {
+		close(sock);
+		return;
+	}
 	c->sock = sock;
 	c->came = server->came++;
 	c->got = c->sent = c->len = 0;
@@ -229,25 +252,21 @@ void xvt_server_serve(struct xvt_server *server)
 		act(next);
 }
 
-static void arm(struct xvt_server *server)
-{
-	xvt_loop_poll(server->loop, &server->op, server->listener.fd, POLLIN);
-}
-
 static void on_connect(struct xvt_op *op, int res)
 {
 	struct xvt_server *server = (struct xvt_server *)op;
 	struct client *c;
 	int sock = -EAGAIN;
+	bool full = false;
 
 	if (server->listener.fd < 0 || res == -ECANCELED)
 		return;
-	c = place(server);
+	c = place(server, &full);
 	if (c)
 		sock = xvt_socket_accept(&server->listener);
 	if (sock >= 0)
 		add_client(server, c, sock);
-	if (sock >= 0 || sock == -EAGAIN)
+	if (!full && (sock >= 0 || sock == -EAGAIN))
 		arm(server);
 }
 
@@ -257,14 +276,16 @@ void xvt_server_tend(struct xvt_server *server)
 
 	if (!server)
 		return;
-	for (i = 0; server->limits.idle_tends && i < server->limits.clients; i++) {
+	for (i = 0; i < server->limits.clients; i++) {
 		struct client *c = &server->client[i];
 
-		if (c->sock >= 0 && ++c->tends >= server->limits.idle_tends)
+		if (c->sock >= 0 && !c->acts)
+			c->tends++;
+		if (c->sock >= 0 && server->limits.idle_tends &&
+		    c->tends >= server->limits.idle_tends)
 			let_go(c);
 	}
-	if (!server->op.held)
-		arm(server);
+	arm(server);
 }
 
 struct xvt_server *xvt_server_new(struct xvt_loop *loop, const struct xvt_listener *listener,

@@ -57,8 +57,10 @@ struct xvt_server_ops {
 };
 
 struct xvt_server_limits {
-	unsigned int clients; /* at a time; one more takes the place of the oldest */
-	unsigned int guests;  /* of them, users who may not change anything have at most */
+	/* At a time. One more takes the place of the oldest that has not asked, or does not read
+	 * its answer; else it waits. */
+	unsigned int clients;
+	unsigned int guests; /* of them, users who may not change anything have at most */
 	/* A client is dropped at this xvt_server_tend() since it came or since the last of its
 	 * answer went; 0: at none. */
 	unsigned int idle_tends;

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,14 +197,16 @@ int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, cha
 int xvt_socket_listen_tcp(struct xvt_listener *l, const struct sockaddr *a, socklen_t len,
 			  char *why, size_t why_size)
 {
-	const int yes = 1;
+	const int yes = 1, wait_s = 1;
 	int err = 0;
 
 	*l = (struct xvt_listener){ .fd = -1, .spare = -1 };
 	l->fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* A port whose last connections are still known to the kernel can be used again. */
+	/* A port whose last connections are still known to the kernel can be used again. One that
+	 * asks nothing takes no place. */
 	if (l->fd < 0 || setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
-	    bind(l->fd, a, len) || listen(l->fd, BACKLOG))
+	    setsockopt(l->fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof(wait_s)) ||
+	    bind(l->fd, a, len) || listen(l->fd, SOMAXCONN))
 		err = -errno;
 	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (!err)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/server.h"
 #include "base/socket.h"
@@ -119,6 +120,38 @@ static bool is_http_1_1(const char *request)
 	return ends_in(request, strcspn(request, "\r\n"), " HTTP/1.1");
 }
 
+/* Returns whether a host, of `len` bytes, is this one by a name that no other can have: by a name
+ * of its own a web page would read the metrics through a browser here (DNS rebinding). */
+static bool is_this_host(const char *host, size_t len)
+{
+	static const char name[] = "localhost";
+	const char *port = memrchr(host, ':', len);
+	union xvt_http_address a = { .v4.sin_family = AF_INET };
+
+	if (port && !memchr(port, ']', len - (size_t)(port - host)))
+		len = (size_t)(port - host);
+	if (len == sizeof(name) - 1 && !strncasecmp(host, name, len))
+		return true;
+	return parse_address(host, len, &a) && is_loopback(&a);
+}
+
+/* Returns whether no header names another host. */
+static bool hosts_are_this(const char *request)
+{
+	const char *line = request;
+
+	while ((line = strchr(line, '\n'))) {
+		line++;
+		if (strncasecmp(line, "Host:", strlen("Host:")) != 0)
+			continue;
+		line += strlen("Host:");
+		line += strspn(line, " \t");
+		if (!is_this_host(line, strcspn(line, " \t\r\n")))
+			return false;
+	}
+	return true;
+}
+
 /* Returns the status of a request: "200 OK", or what is wrong with it. */
 static const char *status_of(const char *request)
 {
@@ -133,6 +166,8 @@ static const char *status_of(const char *request)
 	/* One space more: that before the version. */
 	if (path == request + line - strlen("HTTP/1.1"))
 		return "400 Bad Request";
+	if (!hosts_are_this(request))
+		return "421 Misdirected Request";
 	if (strncmp(request, "GET ", strlen("GET ")) != 0)
 		return "405 Method Not Allowed";
 	return len == strlen("/metrics") && !memcmp(path, "/metrics", len) ? "200 OK"

@@ -49,6 +49,35 @@ same() {
 	"$xvtrace" status --metrics >"$work/status" && cmp <(families "$1") <(families "$work/status") && cmp <(still "$1") <(still "$work/status")
 }
 
+cat >"$work/greedy.py" <<'END'
+import socket, sys, threading
+started = threading.Barrier(9)
+def greedy():
+    held, first = [], True
+    while True:
+        try:
+            s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60)
+            if sys.argv[2] == "ask":
+                s.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                while s.recv(65536):
+                    pass
+                s.close()
+            else:
+                held.append(s)
+                if len(held) > 20:
+                    held.pop(0).close()
+        except OSError:
+            pass
+        if first:
+            started.wait()
+        first = False
+for i in range(8):
+    threading.Thread(target=greedy, daemon=True).start()
+started.wait()
+print("all", flush=True)
+threading.Event().wait()
+END
+
 serves() { # LOOP
 	local i held
 	XVTRACE_LOOP=$1 "$xvtrace" record -q -o "$work/$1.xvt" -r g="$work/g" --join-timeout 0.1 --metrics-http 0 2>"$work/err" &
@@ -75,8 +104,12 @@ serves() { # LOOP
 		echo "skip - curl's requests: curl is not installed"
 	fi
 	check "$1: a request in its shortest form" eval 'says "GET /metrics HTTP/1.0\n\n" "200 OK" && sed "1,/^\r\$/d" "$work/said" >"$work/metrics" && same "$work/metrics"'
-	check "$1: a query is ignored" says 'GET /metrics?a=b HTTP/1.1\r\nHost: x\r\n\r\n' "200 OK"
+	check "$1: a query is ignored" says 'GET /metrics?a=b HTTP/1.1\r\nHost: localhost:1\r\n\r\n' "200 OK"
 	check "$1: the end of a chunked answer" eval '[ "$(tail -c 5 "$work/said" | od -An -c | tr -d " ")" = "0\\r\\n\\r\\n" ]'
+	check "$1: this host by its other names" eval 'says "GET /metrics HTTP/1.1\r\nHost: 127.0.0.5\r\n\r\n" "200 OK" && says "GET /metrics HTTP/1.1\r\nhost:[::1]:80\r\n\r\n" "200 OK"'
+	check "$1: the name of another host, as of a web page's" says 'GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n' "421 "
+	check "$1: a name that begins as this host's" says 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\n\r\n' "421 "
+	check "$1: two hosts" says 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n' "421 "
 	check "$1: another path" says 'GET / HTTP/1.1\r\n\r\n' "404 "
 	check "$1: a longer path" says 'GET /metricsx HTTP/1.1\r\n\r\n' "404 "
 	check "$1: another method" says 'POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n' "405 "
@@ -116,6 +149,16 @@ time.sleep(1000)' "$port" >"$work/held" &
 	check "$1: those that stall are dropped" poll grep -qx "closed 20" "$work/held"
 	kill -KILL $held
 	wait $held 2>/dev/null
+	# Those that connect, or ask, without end; the first line says that all of them do.
+	for how in connect ask; do
+		python3 "$work/greedy.py" "$port" $how >"$work/greedy" &
+		held=$!
+		pids+=($held)
+		check "$1: 8 peers $how without end" poll test -s "$work/greedy"
+		check "$1: each of 20 others is served beside them" eval 'for i in {1..20}; do says "GET /metrics HTTP/1.1\r\n\r\n" "200 OK" && served=$i || break; done; [ $served -eq 20 ]'
+		kill -KILL $held
+		wait $held 2>/dev/null
+	done
 	kill -TERM $recorder
 	wait $recorder
 	check "$1: it ends in order" [ $? -eq 0 ]
