@@ -198,6 +198,8 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 			10);
 	put_pressure(o, a);
 	put_left_out(o, rec);
+	if (xvt_answer_true(rec, "no_sandbox"))
+		xvt_out_str(o, "  it has no sandbox, since there is no libseccomp\n");
 	if (xvt_json_text(xvt_json_get(rec, "no_libvirt"))) {
 		xvt_out_str(o, "  no domains of libvirt are recorded: ");
 		put_text(o, xvt_answer_text(rec, "no_libvirt"));

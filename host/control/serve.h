@@ -45,6 +45,7 @@ struct xvt_serve {
 	const struct xvt_follow *follow; /* NULL: without --follow */
 	/* Called for each machine that a request has added. */
 	void (*joined)(void *arg, struct xvt_vm *vm);
+	bool no_sandbox;       /* there is no libseccomp */
 	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
 	/* Reads the configuration again. Returns false after an error message. NULL: there is no
 	 * configuration. */

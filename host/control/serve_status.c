@@ -34,6 +34,8 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 		xvt_json_add_text(doc, "metrics_http", s->metrics_http);
 	if (xvt_follow_libvirt(s->follow)[0])
 		xvt_json_add_text(doc, "no_libvirt", xvt_follow_libvirt(s->follow));
+	if (s->no_sandbox)
+		xvt_json_add_bool(doc, "no_sandbox", true);
 	xvt_regions_status(doc);
 	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
 	if (s->compress_idle)

@@ -25,6 +25,7 @@
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"
+#include "rights/sandbox.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
 #include "vmm/qmp.h"
@@ -1059,6 +1060,23 @@ static int begin_compress_idle(struct recorder *r)
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* The recording goes on without its sandbox: log, status and trace say so. */
+static void tell_open(struct recorder *r)
+{
+	static const char text[] =
+		"it records without, since there is no libseccomp (libseccomp2): a guest that "
+		"takes the recorder over has the rights of its user";
+
+	r->serve.no_sandbox = xvt_sandbox_check() == -ENOPKG;
+	if (!r->serve.no_sandbox)
+		return;
+	r->rec.own_words = true;
+	xvt_session_say(r->rec.session, 1, NULL, text);
+	r->rec.own_words = false;
+	xvt_recording_end_line(&r->rec);
+	xvt_warn("sandbox", "%s", text);
+}
+
 /* Take the rights away that the passes do not need. */
 static void confine(struct recorder *r)
 {
@@ -1076,6 +1094,7 @@ static void confine(struct recorder *r)
 		r->opener = NULL;
 	}
 	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
+	tell_open(r);
 	if (r->opener)
 		xvt_recording_needs(&r->rec, xvt_opener_pid(r->opener), "opens files");
 }

@@ -316,4 +316,13 @@ told() {
 	jq -e '.sandbox == false and any(.problems[]; (.blocks | not) and (.fix | contains("libseccomp2")))' "$work/doctor" >/dev/null
 }
 check "without libseccomp: doctor says how to get it" told
+LD_LIBRARY_PATH=$work/stub "$xvtrace" record -q -o "$work/out" -r g="$work/g" --join-timeout 0 --control "$work/ctl" 2>"$work/err" &
+open=$!
+pids+=($open)
+open_told() { "$xvtrace" status --json --control "$work/ctl" 2>/dev/null | jq -e .recorders[0].no_sandbox >/dev/null; }
+check "without libseccomp: status of a recorder says so" poll open_told
+kill -INT $open
+wait $open
+check "so does its log, once" test "$(grep -c "sandbox: warning: it records without" "$work/err")" -eq 1
+check "and its trace" eval '"$xvtrace" verify --notes "$work/out" | grep -q "it records without, since there is no libseccomp"'
 [ $failures -eq 0 ]
