@@ -9,12 +9,16 @@
 #include "options/version.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 static bool is_list(const struct xvt_opt *o)
 {
@@ -592,20 +596,64 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 
 #define FILE_BYTES_MAX (1u << 20)
 
+/* What is wrong with whose file it is; NULL: nothing. */
+static const char *untrusted(FILE *f)
+{
+	struct stat st;
+
+	if (fstat(fileno(f), &st))
+		return strerror(errno);
+	if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)) /* /dev/null */
+		return NULL;
+	if (!S_ISREG(st.st_mode))
+		return "it is no regular file";
+	if (st.st_uid && st.st_uid != geteuid())
+		return "another user than root and this one owns it";
+	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid && st.st_gid != getegid()))
+		return "other users may write it; chmod go-w";
+	return NULL;
+}
+
+/* Control characters would do something in a terminal or a log that shows a value. */
+static bool has_controls(const char *text)
+{
+	for (; *text; text++) {
+		if (((unsigned char)*text < ' ' && !strchr("\t\r\n", *text)) || *text == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+/* Opens a file that a link may stand in for no more than a FIFO: both could be put there while a
+ * recorder runs, which then reads it again by rights of its own. */
+static FILE *open_text(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
 /* Read a text file. Returns it, for free(), or NULL after an error message. */
 static char *file_text(const char *path)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = open_text(path);
 	char *text = calloc(1, FILE_BYTES_MAX + 1);
-	size_t len = f && text ? fread(text, 1, FILE_BYTES_MAX + 1, f) : 0;
-	const char *why = NULL;
+	const char *why = f ? untrusted(f) : errno == ELOOP ? "it is a link" : strerror(errno);
+	size_t len = !why && text ? fread(text, 1, FILE_BYTES_MAX + 1, f) : 0;
 
-	if (!f || !text || ferror(f))
+	if (why)
+		;
+	else if (!text || ferror(f))
 		why = strerror(errno);
 	else if (len > FILE_BYTES_MAX)
 		why = "it has more than 1 MiB";
 	else if (strlen(text) < len)
 		why = "it has a zero byte, so it is no text";
+	else if (has_controls(text))
+		why = "it has control characters, so it is no text";
 	if (f)
 		fclose(f);
 	if (!why)

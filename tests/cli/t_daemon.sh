@@ -95,11 +95,25 @@ check "a wrong size" refuses_line 'keep-size = much\n' 1 "keep-size much: not a 
 check "neither yes nor no" refuses_line 'follow = maybe\n' 1 "follow maybe: not yes or no"
 check "a key given twice" refuses_line 'memory = 1M\nmemory = 2M\n' 2 "memory: given twice"
 check "a switch given twice" refuses_line 'quiet = yes\nquiet = no\n' 2 "quiet: given twice"
-check "control characters are escaped" refuses_line '\033[2J = 1\n' 1 '\\x1b'
 head -c 2000000 /dev/zero | tr '\0' '#' >"$conf"
 check "a huge file is refused" eval '! show "$conf" && grep -q "more than 1 MiB" "$work/err"'
 printf 'region = a=/x\0\n' >"$conf"
 check "so is one with a zero byte" eval '! show "$conf" && grep -q "zero byte" "$work/err"'
+printf 'output = /x\033[31m/\n' >"$conf"
+check "and one with an escape, which --show-config would print" eval '! show "$conf" && grep -q "control characters" "$work/err"'
+printf 'output = %s/new/\n' "$work" >"$conf"
+chmod 666 "$conf"
+check "and one that others may write" eval '! show "$conf" && grep -q "other users may write it" "$work/err"'
+chmod 644 "$conf"
+ln -s "$conf" "$work/link"
+check "and a link" eval '! show "$work/link" && grep -q "it is a link" "$work/err"'
+mkfifo "$work/fifo"
+check "and a FIFO, for which it does not wait" eval '! timeout 60 "$xvtrace" daemon -c "$work/fifo" --check 2>"$work/err" && grep -q "it is no regular file" "$work/err"'
+if [ "$(id -u)" -eq 0 ]; then
+	chown 65534 "$conf"
+	check "and one of another user" eval '! show "$conf" && grep -q "another user than root and this one owns it" "$work/err"'
+	chown 0 "$conf"
+fi
 check "and a file that is not there" eval '! show "$work/none" && grep -q "No such file" "$work/err"'
 
 printf 'output = %s/new/\n' "$work" >"$conf"
