@@ -163,11 +163,13 @@ static bool take_old_name(const char **now, const char *old, const char *names)
 
 /* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
 static int to_file(struct xvt_export *x, const char *path, const char *shown_path,
-		   const struct format *format, struct xvt_watch *watch)
+		   const struct format *format, struct xvt_watch *watch, bool shows)
 {
 	static struct xvt_out out;
 	int err = xvt_out_open(&out, path), write_err = err;
 
+	/* Not before: the open of a FIFO waits for its reader, and a signal is to end that. */
+	xvt_watch_begin(watch, x, shows);
 	xvt_confine_opened();
 	if (!err) {
 		err = format->to_file(x, &out);
@@ -183,11 +185,13 @@ static int to_file(struct xvt_export *x, const char *path, const char *shown_pat
 }
 
 static int to_dir(struct xvt_export *x, const char *dir, bool quiet, const struct format *format,
-		  struct xvt_watch *watch)
+		  struct xvt_watch *watch, bool shows)
 {
 	const char *path = xvtrace_info(x->trace)->path;
-	int err = format->to_dir(x, dir);
+	int err;
 
+	xvt_watch_begin(watch, x, shows);
+	err = format->to_dir(x, dir);
 	xvt_watch_end(watch);
 	if (err)
 		xvt_error(x->failed[0] ? x->failed : path, "%s",
@@ -260,15 +264,14 @@ static int write_out(struct xvt_export *x, const struct format *format, const ch
 {
 	bool to_stdout = strcmp(to, "-") == 0;
 	const char *shown_to = to_stdout ? "standard output" : to;
+	const bool shows = !quiet && isatty(STDERR_FILENO) && !(to_stdout && isatty(STDOUT_FILENO));
 	struct xvt_watch w;
 	int err;
 
-	xvt_watch_begin(&w, x,
-			!quiet && isatty(STDERR_FILENO) && !(to_stdout && isatty(STDOUT_FILENO)));
 	if (format->to_file)
-		err = to_file(x, to, shown_to, format, &w);
+		err = to_file(x, to, shown_to, format, &w, shows);
 	else
-		err = to_dir(x, to, quiet, format, &w);
+		err = to_dir(x, to, quiet, format, &w, shows);
 	if (err || !w.ended_by)
 		return err;
 	xvt_error(shown_to,

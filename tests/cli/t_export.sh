@@ -62,6 +62,20 @@ check "--help lists the formats" listed
 "$BUILD/tests/tools/xvt-bigtrace" u64 4 400000 "$work/big.xvt" || exit 1
 mkfifo "$work/pipe" "$work/loud" "$work/quiet"
 
+# unread: an export to a FIFO that nobody reads ends by the first signal
+unread() {
+	"$xvtrace" export --format jsonl "$work/big.xvt" "$work/unread" 2>/dev/null &
+	pids=($!)
+	poll grep -q "wait_for_partner\|fifo_open" "/proc/${pids[0]}/stack" || return
+	kill -TERM "${pids[0]}"
+	wait "${pids[0]}"
+	[ $? -eq 143 ] && pids=()
+}
+if [ "$(id -u)" -eq 0 ]; then
+	mkfifo "$work/unread"
+	check "to a FIFO without a reader: the first SIGTERM ends it" unread
+fi
+
 # stopped SIGNAL NAME: ends an export in the middle; whole lines, which the message counts, and exit 1
 stopped() {
 	local status n
