@@ -37,11 +37,19 @@
 #define CONDITIONS_MOST XVT_TRIGGER_CONDITIONS
 #define BEGINS		256u /* files whose begin is remembered */
 #define WHAT_LEN	192u
+#define TURNS_MOST	(4 * XVT_SNAPSHOTS_MINUTE_MOST)
+#define MACHINES_MOST	4u /* that have the snapshots of a minute each */
 
 /* A file of the set. */
 struct begin {
 	uint32_t number;
 	uint64_t ns; /* not before it began */
+};
+
+/* A snapshot that a condition made. */
+struct turn {
+	uint64_t ns; /* when it began */
+	char machine[XVT_NAME_LEN];
 };
 
 /* A search for events. */
@@ -105,8 +113,8 @@ struct xvt_snapshots {
 	uint64_t not_kept; /* of them, beyond per_minute */
 	uint64_t told_not_kept;
 	uint64_t told_ns;
-	uint64_t minute_ns[XVT_SNAPSHOTS_MINUTE_MOST]; /* when the newest ones began; a ring */
-	uint64_t nr_minute;
+	struct turn turns[TURNS_MOST]; /* the newest ones; a ring */
+	uint64_t nr_turns;
 };
 
 /* Returns whether there is a condition on events: of this machine; NULL: of any. */
@@ -506,26 +514,42 @@ static void go_on(struct xvt_snapshots *sn, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ conditions */
 
-/* Returns true if one more keeps to the number of snapshots in a minute. */
-static bool may_begin(const struct xvt_snapshots *sn, uint64_t now_ns)
+/*
+ * Returns true if one more of the machine keeps to the number of snapshots in a minute: that is for
+ * each machine, so that one that loses events all the time leaves the others theirs. All together
+ * have four times that, but for a first one of each machine.
+ */
+static bool may_begin(const struct xvt_snapshots *sn, const char *machine, uint64_t now_ns)
 {
 	const uint64_t most = sn->opt->per_minute;
+	uint64_t own = 0, all = 0, i;
 
-	return sn->nr_minute < most ||
-	       now_ns - sn->minute_ns[sn->nr_minute % most] >= 60 * SECOND_NS;
+	for (i = 0; i < sn->nr_turns && i < TURNS_MOST; i++) {
+		const struct turn *t = &sn->turns[i];
+
+		if (now_ns - t->ns >= 60 * SECOND_NS)
+			continue;
+		all++;
+		own += !strcmp(t->machine, machine);
+	}
+	return own < most && all < (own ? MACHINES_MOST * most : XVT_SNAPSHOTS_MINUTE_MOST);
 }
 
 /* A condition holds. What the open snapshot has anyway needs none of its own. */
 static void holds(struct xvt_snapshots *sn, const char *machine, const char *kind, const char *what,
 		  uint64_t at_ns, uint64_t now_ns)
 {
+	struct turn *turn;
+
 	if (sn->open && at_ns <= sn->due_ns)
 		return;
-	if (sn->open || !may_begin(sn, now_ns)) {
+	if (sn->open || !may_begin(sn, machine, now_ns)) {
 		sn->not_kept++;
 		return;
 	}
-	sn->minute_ns[sn->nr_minute++ % sn->opt->per_minute] = now_ns;
+	turn = &sn->turns[sn->nr_turns++ % TURNS_MOST];
+	turn->ns = now_ns;
+	snprintf(turn->machine, sizeof(turn->machine), "%s", machine);
 	begin(sn, machine, kind, what, at_ns, now_ns);
 }
 

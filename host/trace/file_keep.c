@@ -83,12 +83,16 @@ static bool is_too_much(const char *folder, const struct xvt_file_keep *keep, co
 	       (keep->free_bytes && lacks_space(folder, keep, next));
 }
 
-/* What only snapshots have is half of the set at most, and goes last where the disk lacks space. */
+/* What only snapshots have is half of the set at most, and goes last where the disk lacks space.
+ * The newest snapshot, too, whose size a guest chooses, has no more than that. */
 static void drop_snapshots(const char *folder, const struct xvt_file_keep *keep, uint64_t next)
 {
 	while (((keep->bytes && xvt_file_snapshot_bytes(folder) > keep->bytes / 2) ||
 		(keep->free_bytes && lacks_space(folder, keep, next))) &&
 	       xvt_file_snapshot_drop(folder))
+		;
+	while (keep->bytes && xvt_file_snapshot_bytes(folder) > keep->bytes / 2 &&
+	       xvt_file_snapshot_trim(folder))
 		;
 }
 

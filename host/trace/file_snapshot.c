@@ -215,16 +215,55 @@ static bool drop(const char *path)
 	return rmdir(path) == 0 || dropped;
 }
 
+/* What stands behind the time of a snapshot's name. */
+static const char *words(const struct folders *f, int i)
+{
+	return f->v[i]->d_name + TIME_LEN;
+}
+
+static int count_alike(const struct folders *f, int i)
+{
+	int n = 0, k;
+
+	for (k = 0; k < f->n; k++)
+		n += !strcmp(words(f, i), words(f, k));
+	return n;
+}
+
 bool xvt_file_snapshot_drop(const char *folder)
 {
 	char path[PATH_MAX];
 	struct folders f;
+	int i, alike, most;
 	bool dropped = false;
-	int i;
 
 	list(&f, folder);
-	for (i = 0; i < f.n - 1 && !dropped; i++)
-		dropped = path_of(folder, f.v[i]->d_name, path, sizeof(path)) && drop(path);
+	/* One machine's snapshots take no other machine's place. */
+	for (most = f.n; most > 0 && !dropped; most--) {
+		for (i = 0; i < f.n - 1 && !dropped; i++) {
+			alike = count_alike(&f, i);
+			dropped = alike == most &&
+				  path_of(folder, f.v[i]->d_name, path, sizeof(path)) && drop(path);
+		}
+	}
 	forget(&f);
 	return dropped;
+}
+
+bool xvt_file_snapshot_trim(const char *folder)
+{
+	char path[PATH_MAX], file[PATH_MAX];
+	struct xvt_set_list files = { 0 };
+	bool trimmed = false;
+	struct folders f;
+
+	list(&f, folder);
+	if (f.n && path_of(folder, f.v[f.n - 1]->d_name, path, sizeof(path)) &&
+	    !xvt_set_list(path, &files)) {
+		trimmed = files.count > 1 &&
+			  xvt_set_path(path, files.numbers[0], file, sizeof(file)) && !unlink(file);
+		xvt_set_list_free(&files);
+	}
+	forget(&f);
+	return trimmed;
 }

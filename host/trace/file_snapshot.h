@@ -29,8 +29,12 @@ uint32_t xvt_file_snapshot_count(const char *folder);
 /* Returns the bytes of files that the set does not have, or does not have any more. */
 uint64_t xvt_file_snapshot_bytes(const char *folder);
 
-/* Removes the oldest snapshot, unless it is the only one. Other files in its folder stay, and so
- * does the folder then. Returns false if nothing was removed. */
+/* Removes the oldest snapshot of those with the same words behind their time (a machine's, of one
+ * kind) that are the most; never the newest of all. Other files in its folder stay, and so does the
+ * folder then. Returns false if nothing was removed. */
 bool xvt_file_snapshot_drop(const char *folder);
+/* Removes the oldest file of the newest snapshot, unless it is the only one. Returns false if
+ * nothing was removed. */
+bool xvt_file_snapshot_trim(const char *folder);
 
 #endif /* XVT_FILE_SNAPSHOT_H */

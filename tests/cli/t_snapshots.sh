@@ -112,7 +112,8 @@ check "all of it together has its bound" test "$(du -sb "$set" | cut -f 1)" -le 
 # -- a machine loses events; beyond the number in a minute they are counted only. What was lost is counted with the next event
 # of the ring, which comes once the recorder has made room: after the moment.
 rm -rf "$set"
-record -r small="$work/small" --snapshot-when 'loss small' --snapshot-when 'crash b' --snapshot-after 1 --snapshot-per-minute 2
+"$xvtrace" region create "$work/other" --size 128K --rings 1 || exit 1
+record -r small="$work/small" -r other="$work/other" --snapshot-when 'loss small' --snapshot-when 'loss other' --snapshot-when 'crash b' --snapshot-after 1 --snapshot-per-minute 2
 unseen() { grep -c "^xvtrace: $1: warning: the condition .crash. cannot see how it ends: no VMM is asked; give its QMP socket by --qmp" "$work/err"; }
 check "a crash that cannot be seen is told" eval '[ "$(unseen b)" = 1 ] && [ "$(unseen "[^:]*")" = 1 ]'
 "$BUILD/xvt-emit" "$work/small" --count 100000000 --rate 20000 >/dev/null 2>&1 &
@@ -135,10 +136,19 @@ for i in 1 2 3 4; do
 	poll eval '[ "$(status .recorders[0].snapshots)" -ge '$((i < 2 ? i : 2))' ]'
 done
 check "two snapshots" test "$(snapshots loss-small | wc -l)" -eq 2
+"$BUILD/xvt-emit" "$work/other" --count 100000000 --rate 20000 >/dev/null 2>&1 &
+pids+=($!)
+attempted() { "$xvtrace" region show --json "$work/other" | jq '[.rings[].attempted] | add'; }
+poll eval '[ "$(attempted)" -gt 0 ]'
+lost() { "$xvtrace" region show --json "$work/other" | jq '[.rings[].lost_by | add] | add'; }
+lose
+check "another machine has its own" poll eval '[ "$(snapshots loss-other | wc -l)" -eq 1 ]'
+poll eval '[ "$(status .recorders[0].snapshots)" -ge 3 ]'
+check "and the first one no more" test "$(snapshots loss-small | wc -l)" -eq 2
 check "the log has the moment and the number" is_whole loss-small 'small lost [0-9]* events, at [0-9.]*$'
 check "the snapshot has the loss" eval '[ "$("$xvtrace" stat --json "$(snapshots loss-small | head -n 1)" | jq "[.vms[].rings[].lost] | add")" -gt 0 ]'
 end
-check "the others are told by number" grep -q "conditions held [12] more times" "$work/err"
+check "the others are told by number" grep -q "conditions held [0-9]* more times" "$work/err"
 
 # -- a panic, told by QMP, and a machine that stands still
 rm -rf "$set"
