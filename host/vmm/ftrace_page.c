@@ -29,7 +29,7 @@ void xvt_ftrace_page_init(struct xvt_ftrace_page *p, const void *page, size_t si
 	uint64_t commit;
 
 	memset(p, 0, sizeof(*p));
-	p->at = p->end = bytes;
+	p->bytes = p->at = p->end = bytes;
 	p->bad = size < XVT_FTRACE_PAGE_HEAD;
 	if (p->bad)
 		return;
@@ -42,6 +42,14 @@ void xvt_ftrace_page_init(struct xvt_ftrace_page *p, const void *page, size_t si
 		return;
 	p->at += XVT_FTRACE_PAGE_HEAD;
 	p->end = p->at + commit;
+}
+
+void xvt_ftrace_page_more(struct xvt_ftrace_page *p, uint32_t commit)
+{
+	/* Nothing is behind a length that led out of the page, or a PADDING that fills it. */
+	if (p->bad || p->filled)
+		return;
+	p->end = p->bytes + XVT_FTRACE_PAGE_HEAD + commit;
 }
 
 static bool is_bad(struct xvt_ftrace_page *p)
@@ -75,6 +83,7 @@ bool xvt_ftrace_page_next(struct xvt_ftrace_page *p, struct xvt_ftrace_entry *e)
 		/* A PADDING without a delta fills the page. */
 		if (type == PADDING && !delta && left >= 4) {
 			p->at = p->end;
+			p->filled = true;
 			return false;
 		}
 		if (left < (more ? 8 : 4))

@@ -18,12 +18,14 @@
 #define XVT_FTRACE_PAGE_HEAD 16u
 
 struct xvt_ftrace_page {
-	const uint8_t *at; /* the next event */
+	const uint8_t *bytes; /* the page */
+	const uint8_t *at;    /* the next event */
 	const uint8_t *end;
 	uint64_t clock; /* of the newest event */
 	/* Events are missing before the first one: the kernel overwrote them. */
 	bool missed;
-	bool bad; /* a length led out of the page: the rest of it is not read */
+	bool filled; /* the rest of it is no event */
+	bool bad;    /* a length led out of the page: the rest of it is not read */
 };
 
 struct xvt_ftrace_entry {
@@ -34,6 +36,10 @@ struct xvt_ftrace_entry {
 
 /* Begin a page of `size` bytes, aligned to 8. */
 void xvt_ftrace_page_init(struct xvt_ftrace_page *p, const void *page, size_t size);
+
+/* More of the page was written behind its end: it has now `commit` bytes of events, which the
+ * caller has checked. */
+void xvt_ftrace_page_more(struct xvt_ftrace_page *p, uint32_t commit);
 
 /* The next event. Returns false at the end of the page; p->bad says whether it was a bad one. */
 bool xvt_ftrace_page_next(struct xvt_ftrace_page *p, struct xvt_ftrace_entry *e);

@@ -6,7 +6,7 @@
 # All with AddressSanitizer and UndefinedBehaviorSanitizer. Not part of the programs that `make
 # check` builds; tests/fuzz/t_fuzz.sh and `make fuzz` build them.
 
-FUZZ_TARGETS = region trace formats text doorbell
+FUZZ_TARGETS = region trace formats text doorbell ftrace
 FUZZ_SECONDS ?= 600
 export FUZZ_TARGETS FUZZ_SECONDS
 
@@ -65,6 +65,8 @@ $$(BUILD)/fuzz/$(1)/tests/fuzz/guest_memory.o: FUZZ_CFLAGS += -DXVT_FUZZ_PLAIN
 $$(BUILD)/fuzz/$(1)/text: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_text.o $$(filter-out %/vmm/libvirt.o,$$(FUZZ_OBJ_$(1)))
 # So does fuzz_doorbell.c, vmm/doorbell.c.
 $$(BUILD)/fuzz/$(1)/doorbell: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_doorbell.o $$(filter-out %/vmm/doorbell.o,$$(FUZZ_OBJ_$(1)))
+# And fuzz_ftrace.c, vmm/ftrace_map.c.
+$$(BUILD)/fuzz/$(1)/ftrace: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_ftrace.o $$(filter-out %/vmm/ftrace_map.o,$$(FUZZ_OBJ_$(1)))
 $$(BUILD)/fuzz/$(1)/region: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_region.o $$(FUZZ_OBJ_$(1))
 $$(BUILD)/fuzz/$(1)/trace $$(BUILD)/fuzz/$(1)/formats: $$(BUILD)/fuzz/$(1)/%: \
 		$$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_%.o $$(FUZZ_OBJ_$(1))

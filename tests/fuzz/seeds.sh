@@ -10,7 +10,7 @@ out=$1
 xvtrace=$BUILD/xvtrace mktrace=$BUILD/tests/tools/xvt-mktrace
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out"/{region,trace,formats,text}
+mkdir -p "$out"/{region,trace,formats,text,ftrace}
 ${CC:-gcc} -O1 -o "$work/seed" tests/fuzz/seed_region.c
 
 # bytes OCTAL-ESCAPES...: what fuzz_region.c reads
@@ -48,6 +48,13 @@ bytes '\006' '\002' '\000' '\000' $event '\000\000' $meta '\000\000' $reserve '\
 bytes '\014' '\001' '\040' '\000' $event $later '\001\000\000\007\060\000' $soon $event $later '\001\001\000\004\020\000' $later $event >"$out/region/lies"
 bytes '\014' '\000' '\040' '\000' $event $later $event $later '\011\100' $later $event >"$out/region/shrinks"
 bytes '\014' '\000' '\040' '\000' $event $later '\006\100\234\010' $later $event $later '\006\377\377\030' $later $event >"$out/region/clock-jumps"
+
+# --- ftrace: PAGES LENGTH(2) a guest's ring, then changes: HOW WHERE(2) VALUE(2 or 6) DISTANCE
+${CC:-gcc} -O1 -Itests/unit -o "$work/ring" tests/fuzz/seed_ftrace.c tests/unit/ftrace_ring.c
+change='\100\000\000\377\017' head='\102\003\000\001\000'
+for ring in "1 4 2 40" "1 4 2 300" "2 4 2 40" "2 5 1 300" "1 3 1 90"; do
+	{ "$work/ring" $ring; bytes $change $head $head '\040\001\000\002\000' '\144\002\000\003\000' $change; } >"$out/ftrace/ring-${ring// /-}"
+done
 
 # --- trace: FLAGS REPAIR, then the file
 "$mktrace" 1 4 "$work/small.xvt" >/dev/null

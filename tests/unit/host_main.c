@@ -98,6 +98,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, clock_sound_suite());
 	srunner_add_suite(runner, page_suite());
 	srunner_add_suite(runner, ftrace_page_suite());
+	srunner_add_suite(runner, ftrace_map_suite());
 	srunner_add_suite(runner, libvirt_uri_suite());
 	srunner_add_suite(runner, abi_suite());
 	srunner_add_suite(runner, ring_phase_suite());

@@ -44,6 +44,7 @@ Suite *doorbell_suite(void);
 Suite *processes_suite(void);
 Suite *enums_suite(void);
 Suite *ftrace_page_suite(void);
+Suite *ftrace_map_suite(void);
 Suite *libvirt_uri_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *vmm_qmp_suite(void);
