@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A guest with Linux 6.12 and nothing of xvtrace: its kernel's command line puts ftrace's ring into
+# memory that the host shares. The reader of such rings has all events that the guest's kernel
+# counts, with the stamps that it prints; of a ring that is too short for the reader, a part.
+set -u
+export FLAVOUR=${NEWER_FLAVOUR:-6.12-amd64}
+. "$(dirname "$0")/lib.sh"
+
+if ! qemu/guest-packages.sh 2>"$work/packages.err"; then
+	echo "skip - a guest with the kernel of linux-image-$FLAVOUR: $(tail -n 1 "$work/packages.err")"
+	exit 77
+fi
+export VM_INITRD=$work/initramfs.gz
+need "an image without a module and programs of ours" eval \
+	'XVTRACE_KO=$work/none GUEST_PROGRAMS=$work/none GUEST_IMAGE=$VM_INITRD qemu/build-image.sh 2>"$work/image.err"'
+
+# guest NAME SIZE BYTES: the ring is a file of its own, a part of the guest's RAM at 128 MiB
+guest() {
+	local name=$1 size=$2 shm=$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring
+	rm -f "$shm"
+	vm_start "$name" --vcpus 2 --mem 256 --mod none --overlay "$(overlay stock.sh)" --out-disk "$work/$name.tar" 16M \
+		--append "memmap=4M\$0x8000000 trace_instance=xvt@0x8000000:$size,sched:*,irq:*,timer:*" \
+		--qemu-arg -object --qemu-arg memory-backend-ram,id=m0,size=128M \
+		--qemu-arg -object --qemu-arg "memory-backend-file,id=m1,size=4M,mem-path=$shm,share=on" \
+		--qemu-arg -object --qemu-arg memory-backend-ram,id=m2,size=124M \
+		--qemu-arg -numa --qemu-arg node,nodeid=0,cpus=0-1,memdev=m0 \
+		--qemu-arg -numa --qemu-arg node,nodeid=1,memdev=m1 \
+		--qemu-arg -numa --qemu-arg node,nodeid=2,memdev=m2
+}
+
+# run NAME SIZE [EVENTS]: read at each millisecond; with EVENTS only until a CPU has so many, and at the end
+run() {
+	local reader
+	"$BUILD/tests/tools/xvt-ftrace-ring" 1000 "$work/$1.events" "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring" ${3:+"$3"} >"$work/$1.txt" &
+	reader=$!
+	need "$1: the guest starts" guest "$1" "$2"
+	check "$1: it has done its work" vm_wait "$1" 300
+	kill -INT $reader
+	check "$1: its ring was found" wait $reader
+	rm -f "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring"
+	vm_out "$1" "$work/$1"
+	cat "$work/$1.txt"
+	grep -a XVT-SAY "$(vm_log "$1")"
+}
+
+# said NAME CPU FIGURE
+said() {
+	sed -n "s/.*XVT-SAY cpu$2 .*\b$3=\([0-9]*\).*/\1/p" "$(vm_log "$1")"
+}
+
+# had NAME CPU FIGURE
+had() {
+	sed -n "s/^cpu$2 .*\b$3=\([0-9]*\).*/\1/p" "$work/$1.txt"
+}
+
+run long 4M
+for cpu in 0 1; do
+	check "long: CPU $cpu: as many events as the guest's kernel counts" \
+		[ "$(had long $cpu since)" -eq $(($(said long $cpu entries) + $(said long $cpu overrun))) ]
+	check "long: CPU $cpu: nothing is missing but for the change of the clock" [ $(($(had long $cpu happened) & ~2)) -eq 0 ]
+	awk -v cpu=$cpu '$1 == cpu { print $2 }' "$work/long.events" | tail -n "$(wc -l <"$work/long/cpu$cpu")" >"$work/long.stamps$cpu"
+	check "long: CPU $cpu: the stamps are those of the guest's own trace, in order" cmp "$work/long.stamps$cpu" "$work/long/cpu$cpu"
+	check "long: CPU $cpu: these are many" [ "$(wc -l <"$work/long/cpu$cpu")" -gt 5000 ]
+done
+
+run short 128K 100
+for cpu in 0 1; do
+	check "short: CPU $cpu: fewer events than the guest's kernel counts" \
+		[ "$(had short $cpu since)" -lt $(($(said short $cpu entries) + $(said short $cpu overrun))) ]
+	check "short: CPU $cpu: the reader says that some are missing, and a number of pages" \
+		[ $(($(had short $cpu happened) & 1)) -eq 1 -a "$(had short $cpu missed)" -gt 0 ]
+	check "short: CPU $cpu: no page is bad" [ "$(had short $cpu bad)" -eq 0 ]
+	# What the guest still has, it printed; no event of that time is there that it has not.
+	awk -v cpu=$cpu 'NR == FNR { own[$1] = 1; if (!first) first = $1; next }
+		$1 == cpu && $2 >= first { n++; if (!($2 in own)) bad++ } END { print n + 0, bad + 0; exit !n || bad }' \
+		"$work/short/cpu$cpu" "$work/short.events" >"$work/short.judge$cpu"
+	check "short: CPU $cpu: no event that the guest has not" [ $? -eq 0 ]
+done
+finish
