@@ -223,7 +223,7 @@ bool xvt_ftrace_ring_init(struct xvt_ftrace_ring *r, const struct xvt_ftrace_map
 /* Go on at another place, of which nothing was read. */
 static void go_to(struct xvt_ftrace_ring *r, uint32_t slot, uint32_t subbuf, bool follows)
 {
-	r->follows = follows;
+	r->before_known = r->follows = follows;
 	r->before = r->subbuf;
 	r->before_slot = r->slot;
 	r->before_stamp = r->stamp;
@@ -335,12 +335,27 @@ static bool lose(struct xvt_ftrace_ring *r, uint32_t what)
  * around was there first, a reset empties all, and of what a reader in the guest took out of the
  * ring no writer comes by. To be called after the next one's stamp was loaded.
  */
-static bool follows(const struct xvt_ftrace_ring *r)
+static bool is_before_intact(const struct xvt_ftrace_ring *r)
 {
 	/* In this order: a commit word is of the stamp that is loaded after it. */
 	return commit_of(r, r->before) == r->before_read &&
 	       stamp_of(r, r->before) == r->before_stamp &&
 	       subbuf_of(r, r->before_slot) == r->before;
+}
+
+/*
+ * What was to be read is not there any more. If the sub-buffer before it is, no writer came around:
+ * this one was begun anew.
+ */
+static int gone(struct xvt_ftrace_ring *r)
+{
+	if (!r->before_known || !is_before_intact(r))
+		return lose(r, XVT_FTRACE_OVERTAKEN) ? 0 : -EAGAIN;
+	r->happened |= XVT_FTRACE_RESTARTED;
+	r->follows = true;
+	r->stamp = 0;
+	r->read = 0;
+	return 0;
 }
 
 /* Parse what was copied. */
@@ -368,9 +383,9 @@ static int copy(struct xvt_ftrace_ring *r, uint64_t stamp, uint64_t commit)
 	xvt_rmb();
 	if (commit_of(r, r->subbuf) < commit || stamp_of(r, r->subbuf) != stamp) {
 		r->torn++;
-		return lose(r, XVT_FTRACE_OVERTAKEN) ? 0 : -EAGAIN;
+		return gone(r);
 	}
-	if (r->follows && !follows(r))
+	if (r->follows && !is_before_intact(r))
 		return lose(r, XVT_FTRACE_OVERTAKEN) ? 0 : -EAGAIN;
 	r->follows = false;
 	parse(r, stamp, (uint32_t)commit);
@@ -400,8 +415,11 @@ static int step(struct xvt_ftrace_ring *r)
 	 * that just came sets it with its first event. */
 	if (!r->read && stamp_of(r, r->subbuf) != stamp)
 		return 0;
-	if (r->read && (stamp != r->stamp || commit < r->read))
-		return lose(r, XVT_FTRACE_OVERTAKEN) ? 0 : -EAGAIN;
+	if (r->read && (stamp != r->stamp || commit < r->read)) {
+		/* The length is the older one's until the first event of the new one is committed.
+		 */
+		return commit == r->read && writers == r->subbuf ? -EAGAIN : gone(r);
+	}
 	if (commit > r->read)
 		return copy(r, stamp, commit);
 	if (writers == NO_SUBBUF || writers == r->subbuf)

@@ -61,11 +61,15 @@ bool xvt_ftrace_map_clock(const struct xvt_ftrace_map *m, uint32_t *clock);
 /* What happened between the entries before and those that a look gave. */
 #define XVT_FTRACE_OVERTAKEN 0x01u /* the writer overwrote what had not been read */
 #define XVT_FTRACE_CLEARED   0x02u /* the ring was emptied: `echo >trace`, or a change of clock */
-#define XVT_FTRACE_BOOTED    0x04u /* another kernel has it */
+#define XVT_FTRACE_BOOTED    0x04u /* another kernel has it, at another address */
 #define XVT_FTRACE_READ	     0x08u /* a reader in the guest took sub-buffers out of it */
 #define XVT_FTRACE_INVALID   0x10u /* a sub-buffer had values that no kernel writes */
-/* All but BOOTED and READ: an unknown number of events is missing. */
-#define XVT_FTRACE_MISSING   (XVT_FTRACE_OVERTAKEN | XVT_FTRACE_CLEARED | XVT_FTRACE_INVALID)
+/* The writer's sub-buffer was begun anew, as a kernel does that finds the ring of another one. What
+ * that one wrote last may be missing. */
+#define XVT_FTRACE_RESTARTED 0x20u
+/* With one of these an unknown number of events is missing, perhaps none. */
+#define XVT_FTRACE_MISSING \
+	(XVT_FTRACE_OVERTAKEN | XVT_FTRACE_CLEARED | XVT_FTRACE_INVALID | XVT_FTRACE_RESTARTED)
 
 /* A CPU's ring, and how far it has been read. */
 struct xvt_ftrace_ring {
@@ -81,7 +85,8 @@ struct xvt_ftrace_ring {
 	uint64_t stamp;	      /* its stamp, once something of it was read */
 	uint32_t read;	      /* bytes of its events that were read */
 	/* The one before: while it is as it was read, nothing is missing between the two. */
-	bool follows;
+	bool before_known;
+	bool follows; /* to be proven, when the first bytes are copied */
 	uint32_t before;
 	uint32_t before_slot;
 	uint64_t before_stamp;

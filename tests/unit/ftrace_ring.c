@@ -111,7 +111,7 @@ void ftrace_ring_boot(struct ftrace_ring *g, uint64_t address)
 	put32(g->mem, 0x0badfeed);
 }
 
-void ftrace_ring_boot_behind(struct ftrace_ring *g, uint64_t address)
+void ftrace_ring_boot_behind(struct ftrace_ring *g, uint64_t address, bool append)
 {
 	unsigned int i;
 
@@ -121,10 +121,12 @@ void ftrace_ring_boot_behind(struct ftrace_ring *g, uint64_t address)
 		struct ftrace_ring_cpu *c = &g->cpus[i];
 
 		c->stage = c->pending = 0;
+		c->write = append ? c->write : 0;
 		put64(c->words, c->first);
 		put64(c->words + 8, address_of(c, c->head));
 		put64(c->words + 16, address_of(c, c->tail));
 		c->clock = 500; /* another clock */
+		c->serial = c->committed;
 	}
 }
 

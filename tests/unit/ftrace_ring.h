@@ -54,8 +54,9 @@ struct ftrace_ring {
 size_t ftrace_ring_size(int layout, uint32_t n, unsigned int nr_cpus);
 /* A kernel boots, and finds nothing of use in the memory. */
 void ftrace_ring_boot(struct ftrace_ring *g, uint64_t address);
-/* A kernel boots at another address, and goes on behind the contents. */
-void ftrace_ring_boot_behind(struct ftrace_ring *g, uint64_t address);
+/* A kernel boots, and goes on in the sub-buffer in which the one before stopped: from its begin, as
+ * 6.12 does, or behind the contents. */
+void ftrace_ring_boot_behind(struct ftrace_ring *g, uint64_t address, bool append);
 /* One store. */
 void ftrace_ring_step(struct ftrace_ring *g, unsigned int cpu);
 /* Whole events, all committed. */

@@ -281,7 +281,7 @@ START_TEST(another_kernel_goes_on_behind)
 		find(1);
 		ftrace_ring_write(&g, 1, 300);
 		read_all(1);
-		ftrace_ring_boot_behind(&g, ADDRESS + 0x3000000);
+		ftrace_ring_boot_behind(&g, ADDRESS + 0x3000000, true);
 		ck_assert(xvt_ftrace_map_holds(&m));
 		read_all(1);
 		ck_assert_uint_eq(got.happened, 0);
@@ -291,6 +291,32 @@ START_TEST(another_kernel_goes_on_behind)
 		read_all(1);
 		ck_assert_uint_eq(got.happened, XVT_FTRACE_BOOTED);
 		ck_assert_uint_eq(got.events, g.cpus[1].committed);
+	}
+}
+END_TEST
+
+/* It begins the sub-buffer anew in which the other one stopped. Nothing of the older ones comes
+ * again, wherever the reader stands, and however short the time between two looks is. */
+START_TEST(another_kernel_begins_a_page_anew)
+{
+	for (unsigned int events = 1; events < 600; events++) {
+		boot(1 + (int)events % 2, 8, 1);
+		find(0);
+		for (unsigned int i = 0; i < events; i += 40) {
+			ftrace_ring_write(&g, 0, 40);
+			read_all(0);
+		}
+		ftrace_ring_boot_behind(&g, events % 3 ? ADDRESS : ADDRESS + 0x3000000, false);
+		for (unsigned int i = 0; i < 20 + events % 900; i++) {
+			ftrace_ring_step(&g, 0);
+			read_all(0);
+		}
+		ftrace_ring_write(&g, 0, 1);
+		read_all(0);
+		ck_assert_uint_eq(got.events, g.cpus[0].committed);
+		ck_assert_uint_eq(got.missing, 0);
+		/* In the first one nothing tells the two kernels from a ring that was emptied. */
+		ck_assert_uint_ne(got.happened & (XVT_FTRACE_RESTARTED | XVT_FTRACE_CLEARED), 0);
 	}
 }
 END_TEST
@@ -451,6 +477,7 @@ Suite *ftrace_map_suite(void)
 	tcase_add_test(tc, an_overtaken_reader_that_had_read_a_whole_page_says_so);
 	tcase_add_test(tc, a_ring_that_was_emptied_is_read_from_its_begin);
 	tcase_add_test(tc, another_kernel_goes_on_behind);
+	tcase_add_test(tc, another_kernel_begins_a_page_anew);
 	tcase_add_test(tc, another_kernel_empties_the_ring);
 	tcase_add_test(tc, a_reader_in_the_guest_is_told);
 	tcase_add_test(tc, the_guest_goes_on_at_each_load);
