@@ -19,7 +19,9 @@
 
 #include "vmm/ftrace_map.h"
 
-#define CPUS 8
+#define CPUS	8
+#define PRINT	5 /* in all kernels */
+#define TEXT_AT 16
 
 struct cpu {
 	struct xvt_ftrace_ring ring;
@@ -38,6 +40,15 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
+/* TRACE_PRINT: u64 address of the writer's code behind the common fields, then the text. */
+static void put_text(const struct xvt_ftrace_entry *e, FILE *out)
+{
+	const uint8_t *text = e->data + TEXT_AT, *end = e->data + e->len;
+
+	for (fputc(' ', out); text < end && *text >= ' '; text++)
+		fputc(*text, out);
+}
+
 static void read_cpu(struct cpu *c, FILE *out)
 {
 	struct xvt_ftrace_ring *r = &c->ring;
@@ -54,7 +65,10 @@ static void read_cpu(struct cpu *c, FILE *out)
 		r->missed = 0;
 		while (xvt_ftrace_page_next(&r->page, &e)) {
 			memcpy(&type, e.data, sizeof(type));
-			fprintf(out, "%d %" PRIu64 " %u\n", (int)(c - cpus), e.clock, type);
+			fprintf(out, "%d %" PRIu64 " %u", (int)(c - cpus), e.clock, type);
+			if (type == PRINT)
+				put_text(&e, out);
+			fputc('\n', out);
 			c->events++;
 			c->since++;
 		}

@@ -15,11 +15,20 @@ export VM_INITRD=$work/initramfs.gz
 need "an image without a module and programs of ours" eval \
 	'XVTRACE_KO=$work/none GUEST_PROGRAMS=$work/none GUEST_IMAGE=$VM_INITRD qemu/build-image.sh 2>"$work/image.err"'
 
-# guest NAME SIZE BYTES: the ring is a file of its own, a part of the guest's RAM at 128 MiB
+# guest NAME SIZE SCRIPT OPTION...: the ring is a file of its own, a part of the guest's RAM at 128 MiB. SIZE "any": the
+# whole RAM is a file, and the guest's kernel chooses the place.
 guest() {
-	local name=$1 size=$2 shm=$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring
+	local name=$1 size=$2 script=$3 shm=$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring
+	shift 3
 	rm -f "$shm"
-	vm_start "$name" --vcpus 2 --mem 256 --mod none --overlay "$(overlay stock.sh)" --out-disk "$work/$name.tar" 16M \
+	if [ "$size" = any ]; then
+		vm_start "$name" --vcpus 2 --mem 256 --mod none "$@" --overlay "$(overlay "$script")" --out-disk "$work/$name.tar" 16M \
+			--append "reserve_mem=4M:4096:xvt trace_instance=xvt@xvt,sched:*,irq:*,timer:*" \
+			--qemu-arg -object --qemu-arg "memory-backend-file,id=ram,size=256M,mem-path=$shm,share=on" \
+			--qemu-arg -machine --qemu-arg memory-backend=ram
+		return
+	fi
+	vm_start "$name" --vcpus 2 --mem 256 --mod none "$@" --overlay "$(overlay "$script")" --out-disk "$work/$name.tar" 16M \
 		--append "memmap=4M\$0x8000000 trace_instance=xvt@0x8000000:$size,sched:*,irq:*,timer:*" \
 		--qemu-arg -object --qemu-arg memory-backend-ram,id=m0,size=128M \
 		--qemu-arg -object --qemu-arg "memory-backend-file,id=m1,size=4M,mem-path=$shm,share=on" \
@@ -29,17 +38,18 @@ guest() {
 		--qemu-arg -numa --qemu-arg node,nodeid=2,memdev=m2
 }
 
-# run NAME SIZE [EVENTS]: read at each millisecond; with EVENTS only until a CPU has so many, and at the end
+# run NAME SIZE EVENTS SCRIPT OPTION...: read at each millisecond; with EVENTS only until a CPU has so many, and at the end
 run() {
-	local reader
-	"$BUILD/tests/tools/xvt-ftrace-ring" 1000 "$work/$1.events" "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring" ${3:+"$3"} >"$work/$1.txt" &
+	local reader name=$1 size=$2
+	"$BUILD/tests/tools/xvt-ftrace-ring" 1000 "$work/$1.events" "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring" $3 >"$work/$1.txt" &
 	reader=$!
-	need "$1: the guest starts" guest "$1" "$2"
+	shift 3
+	need "$name: the guest starts" guest "$name" "$size" "$@"
+	set -- "$name"
 	check "$1: it has done its work" vm_wait "$1" 300
 	kill -INT $reader
 	check "$1: its ring was found" wait $reader
 	rm -f "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring"
-	vm_out "$1" "$work/$1"
 	cat "$work/$1.txt"
 	grep -a XVT-SAY "$(vm_log "$1")"
 }
@@ -54,17 +64,22 @@ had() {
 	sed -n "s/^cpu$2 .*\b$3=\([0-9]*\).*/\1/p" "$work/$1.txt"
 }
 
-run long 4M
-for cpu in 0 1; do
-	check "long: CPU $cpu: as many events as the guest's kernel counts" \
-		[ "$(had long $cpu since)" -eq $(($(said long $cpu entries) + $(said long $cpu overrun))) ]
-	check "long: CPU $cpu: nothing is missing but for the change of the clock" [ $(($(had long $cpu happened) & ~2)) -eq 0 ]
-	awk -v cpu=$cpu '$1 == cpu { print $2 }' "$work/long.events" | tail -n "$(wc -l <"$work/long/cpu$cpu")" >"$work/long.stamps$cpu"
-	check "long: CPU $cpu: the stamps are those of the guest's own trace, in order" cmp "$work/long.stamps$cpu" "$work/long/cpu$cpu"
-	check "long: CPU $cpu: these are many" [ "$(wc -l <"$work/long/cpu$cpu")" -gt 5000 ]
+for ring in "long 4M" "found any"; do
+	run $ring '' stock.sh
+	ring=${ring% *}
+	vm_out $ring "$work/$ring"
+	for cpu in 0 1; do
+		check "$ring: CPU $cpu: as many events as the guest's kernel counts" \
+			[ "$(had $ring $cpu since)" -eq $(($(said $ring $cpu entries) + $(said $ring $cpu overrun))) ]
+		check "$ring: CPU $cpu: nothing is missing but for the change of the clock" [ $(($(had $ring $cpu happened) & ~2)) -eq 0 ]
+		awk -v cpu=$cpu '$1 == cpu { print $2 }' "$work/$ring.events" | tail -n "$(wc -l <"$work/$ring/cpu$cpu")" >"$work/$ring.stamps$cpu"
+		check "$ring: CPU $cpu: the stamps are those of the guest's own trace, in order" cmp "$work/$ring.stamps$cpu" "$work/$ring/cpu$cpu"
+		check "$ring: CPU $cpu: these are many" [ "$(wc -l <"$work/$ring/cpu$cpu")" -gt 5000 ]
+	done
 done
 
-run short 128K 100
+run short 128K 100 stock.sh
+vm_out short "$work/short"
 for cpu in 0 1; do
 	check "short: CPU $cpu: fewer events than the guest's kernel counts" \
 		[ "$(had short $cpu since)" -lt $(($(said short $cpu entries) + $(said short $cpu overrun))) ]
@@ -77,4 +92,19 @@ for cpu in 0 1; do
 		"$work/short/cpu$cpu" "$work/short.events" >"$work/short.judge$cpu"
 	check "short: CPU $cpu: no event that the guest has not" [ $? -eq 0 ]
 done
+# One ring through three boots. Marks are in order, none is there twice, and what was taken away in the guest, by a
+# reader or by emptying the ring, is told.
+run boots 4M '' stock-boots.sh --reboot
+awk '$1 == 0 && $4 == "mark" { if ($5 != last) { print last, n; last = $5; n = 0; next_mark = 0 } if ($6 < next_mark) print "again", $5, $6; next_mark = $6 + 1; n++ }
+	END { print last, n }' "$work/boots.events" | sed 's/^ *//' | tail -n +2 >"$work/boots.marks"
+cat "$work/boots.marks"
+check "boots: all three took place" [ "$(grep -ac "XVT-SAY boot" "$(vm_log boots)")" -eq 3 ]
+check "boots: the marks of each part, in order, none twice" [ "$(cut -d ' ' -f 1 "$work/boots.marks" | tr -d '\n')" = abcd ]
+check "boots: the reader in the guest is told" [ $(($(had boots 0 happened) & 8)) -ne 0 ]
+check "boots: another kernel is told" [ $(($(had boots 0 happened) & 32)) -ne 0 ]
+check "boots: all marks of the second kernel" grep -qx 'd 2000' "$work/boots.marks"
+check "boots: ... and its last words" grep -q 'last words$' "$work/boots.events"
+check "boots: a part without all of its marks is said to miss some" eval \
+	'! grep -qv " 2000$" "$work/boots.marks" || [ "$(had boots 0 gaps)" -gt 0 ]'
+check "boots: no page is bad" [ "$(had boots 0 bad)" -eq 0 ]
 finish
