@@ -291,17 +291,19 @@ static bool look_around(struct xvt_ftrace_ring *r)
 /*
  * Whole sub-buffers of a full ring that are missing before `slot`, at least. How often the writer
  * came around is not known. Nor is whether the ring was emptied meanwhile: the kernel then begins
- * at place 1.
+ * at place 1. What is left out from the oldest on is missing in any case.
  */
-static uint32_t least_missed(const struct xvt_ftrace_ring *r, uint32_t slot)
+static uint32_t least_missed(const struct xvt_ftrace_ring *r, uint32_t from, uint32_t slot)
 {
+	const uint32_t left_out = slots_between(r, from, slot);
+	const uint32_t most = slot - 1 > left_out ? slot - 1 : left_out;
 	uint32_t missed = slots_between(r, r->slot, slot);
 
 	if (!missed)
 		missed = r->map->nr_subbufs - 1;
 	if (r->read)
 		missed--; /* only its rest is missing */
-	return missed < slot - 1 ? missed : slot - 1;
+	return missed < most ? missed : most;
 }
 
 /*
@@ -311,10 +313,10 @@ static uint32_t least_missed(const struct xvt_ftrace_ring *r, uint32_t slot)
  */
 static bool lose(struct xvt_ftrace_ring *r, uint32_t what)
 {
-	uint32_t slot, subbuf;
 	bool full = false;
+	const uint32_t from = look_around(r) ? oldest(r, &full) : 0;
+	uint32_t slot = from, subbuf;
 
-	slot = look_around(r) ? oldest(r, &full) : 0;
 	if (slot && full)
 		slot = slot_after(r, slot_after(r, slot));
 	subbuf = slot ? subbuf_of(r, slot) : NO_SUBBUF;
@@ -325,7 +327,7 @@ static bool lose(struct xvt_ftrace_ring *r, uint32_t what)
 	r->happened |= what;
 	/* What the guest's readers took may have been read here. */
 	if (full && !(r->happened & XVT_FTRACE_READ))
-		r->missed += least_missed(r, slot);
+		r->missed += least_missed(r, from, slot);
 	go_to(r, slot, subbuf, false);
 	return true;
 }
