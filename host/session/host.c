@@ -12,7 +12,7 @@
  * it overwrites.
  */
 #define _GNU_SOURCE
-#include "session/parts.h"
+#include "session/own.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,23 +21,17 @@
 
 #include "base/u64.h"
 #include "vmm/ftrace_page.h"
-#include "xvt_region.h"
 
 #define HOST_NAME     "host"
-#define SUBBUF_LEAST  16384u
-#define SUBBUFS	      16u
-#define SUBBUF_PAGES  4u /* a page takes at most twice its size as records */
-#define META_BYTES    XVT_ALIGN_MIN
 #define PAGES_AT_ONCE 512u /* of one CPU in a pass */
 #define TID_BITS      16u
 /* Common fields of all events: u16 type, u8 flags, u8 preempt_count, s32 pid. */
 #define TID_AT	      4u
 
 struct cpu {
-	struct xvt_writer writer;
-	uint64_t clock; /* of the record that is written */
-	uint64_t lost;	/* reported, of all that the kernel counted */
-	bool settled;	/* nothing follows: it was read to its end after the stop */
+	struct xvt_own_ring ring;
+	uint64_t lost; /* reported, of all that the kernel counted */
+	bool settled;  /* nothing follows: it was read to its end after the stop */
 };
 
 struct xvt_session_host {
@@ -72,71 +66,6 @@ static void read_boot_id(uint8_t id[16])
 		fclose(f);
 }
 
-static uint32_t subbuf_size(const struct xvt_host_source *source)
-{
-	uint32_t size = SUBBUF_LEAST;
-
-	while (size < SUBBUF_PAGES * source->page_size && size < XVT_SUBBUF_SIZE_MAX)
-		size *= 2;
-	return size;
-}
-
-static int make_region(struct xvt_session *s, struct xvt_vm *vm,
-		       const struct xvt_host_source *source)
-{
-	const uint32_t rings = (uint32_t)source->nr_cpus;
-	struct xvt_layout layout = {
-		.ring_count = rings,
-		.subbuf_size = subbuf_size(source),
-		.meta_size = META_BYTES,
-		.kind = XVT_KIND_LINUX,
-		.clock_id = s->clock.clock_id,
-		.clock_hz = s->clock.hz,
-		.vm_name = HOST_NAME,
-	};
-	struct xvt_geometry g;
-	uint8_t boot[16];
-	int err;
-
-	layout.region_size = 3ull * XVT_ALIGN_MIN + rings * 2ull * XVT_ALIGN_MIN +
-			     (uint64_t)rings * SUBBUFS * layout.subbuf_size;
-	err = xvt_host_region_own(&vm->region, layout.region_size);
-	if (!err)
-		err = xvt_region_format(vm->region.map, &layout, &g);
-	if (err)
-		return err;
-	read_boot_id(boot);
-	xvt_region_new_generation(vm->region.map, &g, &layout, boot);
-	return xvt_host_region_check(&vm->region);
-}
-
-static uint64_t clock_of(void *arg)
-{
-	const struct cpu *c = arg;
-
-	return c->clock;
-}
-
-static void attach_cpu(struct xvt_session *s, struct xvt_session_host *h, uint32_t i)
-{
-	struct xvt_ring *r = h->vm->rings[i];
-	struct cpu *c = &h->cpus[i];
-
-	xvt_vm_init_ring(s, h->vm, i);
-	r->own = true;
-	r->mode = XVT_ENABLE_STOP;
-	r->by_read = false;
-	r->clock.map.host_hz = 0; /* it is the host's clock: nothing sets it forward */
-	xvt_writer_init(&c->writer, h->vm->region.map, &h->vm->region.g, i);
-	c->writer.clock = clock_of;
-	c->writer.clock_arg = c;
-	r->ctl->type = XVT_RING_VCPU;
-	r->ctl->cpu = r->ctl->hw_id = h->source.cpus[i];
-	r->ctl->state = XVT_RING_ONLINE;
-	xvt_ring_attach(r);
-	xvt_session_list_ring(s, r);
-}
-
 static struct xvt_session_host *new_host(const struct xvt_host_source *source)
 {
 	struct xvt_session_host *h = calloc(1, sizeof(*h));
@@ -157,14 +86,22 @@ static struct xvt_session_host *new_host(const struct xvt_host_source *source)
 /* Make the machine and its rings. On an error the session is unchanged. */
 static int attach(struct xvt_session *s, struct xvt_session_host *h)
 {
+	const struct xvt_layout layout = {
+		.ring_count = (uint32_t)h->source.nr_cpus,
+		.clock_id = s->clock.clock_id,
+		.clock_hz = s->clock.hz,
+		.vm_name = HOST_NAME,
+	};
 	struct xvt_vm *vm = xvt_vm_new(s, HOST_NAME, "");
 	int err;
+	uint8_t boot[16];
 	uint32_t i;
 
 	if (!vm)
 		return -ENOMEM;
-	vm->named = vm->own = true;
-	err = make_region(s, vm, &h->source);
+	vm->named = true;
+	read_boot_id(boot);
+	err = xvt_own_region(vm, &layout, h->source.page_size, boot);
 	if (!err) {
 		xvt_vm_add(s, vm);
 		err = xvt_vm_make_rings(s, vm);
@@ -179,7 +116,7 @@ static int attach(struct xvt_session *s, struct xvt_session_host *h)
 	h->vm = vm;
 	xvt_vm_announce(s, vm);
 	for (i = 0; i < vm->region.g.ring_count; i++)
-		attach_cpu(s, h, i);
+		xvt_own_ring_attach(s, vm, i, h->source.cpus[i], &h->cpus[i].ring);
 	vm->phase = XVT_VM_ATTACHED;
 	xvt_session_stall_attach(s, vm);
 	return 0;
@@ -230,21 +167,11 @@ void xvt_session_host_free(struct xvt_session *s)
 
 /* --- records --- */
 
-static void put(struct cpu *c, uint32_t id, const void *data, uint32_t len)
-{
-	struct xvt_slot slot;
-
-	if (xvt_reserve(&c->writer, id, len, &slot))
-		return; /* too long for a record: counted */
-	memcpy(slot.payload, data, len);
-	xvt_commit(&c->writer, &slot);
-}
-
 /* Report what the kernel has overwritten or dropped since the report before. */
 static void put_lost(struct xvt_session_host *h, size_t i)
 {
 	struct cpu *c = &h->cpus[i];
-	struct xvt_ring_ctl *ctl = c->writer.ctl;
+	struct xvt_ring_ctl *ctl = c->ring.writer.ctl;
 	struct xvt_lost lost = { 0 };
 	uint64_t all;
 
@@ -253,7 +180,7 @@ static void put_lost(struct xvt_session_host *h, size_t i)
 	lost.overwritten = all - c->lost;
 	c->lost = all;
 	xvt_store(&ctl->attempted, xvt_load(&ctl->attempted) + lost.overwritten);
-	put(c, XVT_ID_LOST, &lost, sizeof(lost));
+	xvt_own_put(&c->ring, XVT_ID_LOST, &lost, sizeof(lost));
 }
 
 static void note_thread(struct xvt_session_host *h, const struct xvt_ftrace_entry *e)
@@ -281,7 +208,7 @@ static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i
 	xvt_ftrace_page_init(&page, h->page, len);
 	missed = page.missed;
 	while (xvt_ftrace_page_next(&page, &e)) {
-		c->clock = xvt_u64_larger(e.clock, 1);
+		c->ring.clock = xvt_u64_larger(e.clock, 1);
 		if (missed)
 			put_lost(h, i);
 		missed = false;
@@ -289,7 +216,7 @@ static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i
 			continue;
 		note_thread(h, &e);
 		xvt_session_symbols_event(s, e.data, e.len);
-		put(c, XVT_ID_FTRACE, e.data, e.len);
+		xvt_own_put(&c->ring, XVT_ID_FTRACE, e.data, e.len);
 	}
 	if (!page.bad || h->bad_reported)
 		return;
@@ -297,15 +224,6 @@ static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i
 	xvt_session_note(s, 2, h->vm, h->vm->rings[i]->id,
 			 "cpu %u: a page of the kernel's trace is not valid; its rest is left out",
 			 h->source.cpus[i]);
-}
-
-/* Returns true if the ring has room for the records of any page. */
-static bool has_room(const struct xvt_session_host *h, const struct xvt_ring *r)
-{
-	const struct xvt_geometry *g = &h->vm->region.g;
-	const uint64_t end = xvt_pos_roundup(g, xvt_load(&r->ctl->commit)) + 2ull * g->subbuf_size;
-
-	return end - xvt_pos_trunc(g, xvt_load(&r->host->cons)) <= g->ring_size;
 }
 
 static void read_failed(struct xvt_session *s, struct xvt_session_host *h, int err)
@@ -328,7 +246,7 @@ static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i
 	for (pages = 0; pages < PAGES_AT_ONCE && !h->err; pages++) {
 		ssize_t n;
 
-		if (!has_room(h, r))
+		if (!xvt_own_has_room(r))
 			return false;
 		n = h->source.page(h->source.arg, i, h->page, h->source.page_size);
 		if (n < 0)
@@ -341,7 +259,7 @@ static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i
 		return false;
 	if (h->stopped && !c->settled) {
 		c->settled = true;
-		c->clock = xvt_u64_larger(c->clock, xvt_clock_read());
+		c->ring.clock = xvt_u64_larger(c->ring.clock, xvt_clock_read());
 		put_lost(h, i);
 	}
 	return true;

@@ -274,7 +274,7 @@ struct xvt_vm {
 	uint8_t uuid[16];
 	uint32_t id;
 	bool named;		 /* given at start: no event is written before it has a clock map */
-	bool own;		 /* the host: this recorder writes its rings, see host.c */
+	bool own;		 /* the host: this recorder writes its rings, see own.c */
 	uint32_t rings_max;	 /* limit: further rings of the region are not recorded */
 	bool trust_guest_clock;	 /* the guest-writable clock formulas of its region are used, see
 				    clock/vmm.h */
