@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "options/opt.h"
 
@@ -62,6 +62,7 @@ int xvt_printer_start(struct xvt_printer *p)
 		become_report(fds[0]);
 	}
 	err = p->pid < 0 ? -errno : 0;
+	p->pidfd = err ? -1 : xvt_child_open(p->pid);
 	close(fds[0]);
 	p->go = fds[1];
 	if (err) {
@@ -80,14 +81,11 @@ void xvt_printer_go(struct xvt_printer *p, const char *path)
 /* Returns whether it has ended. */
 static bool wait_for(struct xvt_printer *p, int timeout_ms)
 {
-	struct pollfd ended = { .events = POLLIN };
+	struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
 	bool is;
 
 	/* Without a pidfd (an old kernel), poll() only waits. */
-	ended.fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	poll(&ended, 1, timeout_ms);
-	if (ended.fd >= 0)
-		close(ended.fd);
 	is = waitpid(p->pid, NULL, WNOHANG) != 0;
 	if (is)
 		p->pid = 0;
@@ -103,9 +101,9 @@ void xvt_printer_end(struct xvt_printer *p, const char *output)
 		return;
 	xvt_warn("--print", "stopped before all events were printed; 'xvtrace report %s' has them",
 		 output);
-	kill(p->pid, SIGTERM);
+	xvt_child_signal(p->pidfd, p->pid, SIGTERM);
 	if (wait_for(p, KILL_MS))
 		return;
-	kill(p->pid, SIGKILL);
-	waitpid(p->pid, NULL, 0);
+	if (!xvt_child_signal(p->pidfd, p->pid, SIGKILL))
+		waitpid(p->pid, NULL, 0);
 }

@@ -10,6 +10,7 @@
 
 struct xvt_printer {
 	pid_t pid; /* 0: there is none */
+	int pidfd; /* of base/child.h */
 	int go;	   /* the end of a pipe on which it waits */
 };
 

@@ -21,7 +21,7 @@ struct xvt_recording_helper {
 	const char *does; /* "opens files" */
 };
 
-#define XVT_RECORDING_HELPERS 5
+#define XVT_RECORDING_HELPERS 6
 
 struct xvt_recording {
 	/* Set by the command. */
@@ -50,9 +50,10 @@ struct xvt_recording {
 
 	struct xvt_op on_signal;
 	int signal_fd;
-	bool reload; /* SIGHUP came; the command clears it */
-	bool stop;   /* a signal came, or the child ended */
-	pid_t child; /* set by the command; 0: none, or it has ended */
+	bool reload;  /* SIGHUP came; the command clears it */
+	bool stop;    /* a signal came, or the child ended */
+	pid_t child;  /* set by the command; 0: none, or it has ended */
+	int child_fd; /* of base/child.h */
 	int child_status;
 	struct xvt_recording_helper helpers[XVT_RECORDING_HELPERS];
 	size_t helper_count;

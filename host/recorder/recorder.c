@@ -2,6 +2,7 @@
 /* recorder.c - see recorder.h. */
 #define _GNU_SOURCE
 #include "recorder/recorder.h"
+#include "base/child.h"
 #include "base/compress.h"
 #include "base/journal.h"
 #include "base/log.h"
@@ -40,7 +41,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,26 +175,24 @@ static int start_child(struct xvt_recording *rec, char **argv)
 		xvt_error(argv[0], "cannot run it: %s", strerror(errno));
 		_exit(127);
 	}
+	rec->child_fd = xvt_child_open(rec->child);
 	return 0;
 }
 
 /* End the command after the recording: SIGTERM, and SIGKILL after CHILD_END_MS. */
 static void end_child(struct xvt_recording *rec)
 {
-	struct pollfd ended = { .events = POLLIN };
+	struct pollfd ended = { .fd = rec->child_fd, .events = POLLIN };
 
 	if (rec->child <= 0)
 		return;
 	/* Without a pidfd (an old kernel), poll() only waits. */
-	ended.fd = (int)syscall(SYS_pidfd_open, rec->child, 0);
-	kill(rec->child, SIGTERM);
+	xvt_child_signal(rec->child_fd, rec->child, SIGTERM);
 	if (poll(&ended, 1, CHILD_END_MS) <= 0) {
 		xvt_warn("record", "the command does not end, killing it");
-		kill(rec->child, SIGKILL);
+		xvt_child_signal(rec->child_fd, rec->child, SIGKILL);
 	}
 	waitpid(rec->child, NULL, 0); /* ignore the status: the recorder ended the command */
-	if (ended.fd >= 0)
-		close(ended.fd);
 }
 
 /* Says how a command ended that failed by itself. The reason of 127 is said by then: by

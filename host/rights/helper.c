@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "rights/capabilities.h"
 #include "rights/limits.h"
 
@@ -56,6 +57,8 @@ int xvt_helper_start(struct xvt_helper *h, uint64_t capabilities, void (*serve)(
 	close(fds[1]);
 	if (err)
 		close(fds[0]);
+	else
+		h->pidfd = xvt_child_open(h->pid);
 	h->fd = fds[0];
 	return err;
 }
@@ -63,10 +66,10 @@ int xvt_helper_start(struct xvt_helper *h, uint64_t capabilities, void (*serve)(
 void xvt_helper_end(struct xvt_helper *h)
 {
 	close(h->fd);
-	if (h->pid <= 0)
-		return;
-	kill(h->pid, SIGKILL);
-	waitpid(h->pid, NULL, 0);
+	if (h->pid > 0 && !xvt_child_signal(h->pidfd, h->pid, SIGKILL))
+		waitpid(h->pid, NULL, 0);
+	if (h->pidfd >= 0)
+		close(h->pidfd);
 }
 
 int xvt_helper_ask(const struct xvt_helper *h, const void *question, size_t size)

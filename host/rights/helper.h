@@ -11,6 +11,7 @@
 
 struct xvt_helper {
 	int fd;
+	int pidfd; /* of base/child.h */
 	pid_t pid; /* 0: somebody else has waited for it */
 };
 
