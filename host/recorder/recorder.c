@@ -26,6 +26,7 @@
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"
+#include "rights/helper.h"
 #include "rights/sandbox.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
@@ -148,6 +149,7 @@ struct recorder {
 	struct xvt_serve serve;
 	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
+	struct xvt_helper libvirt;		 /* asks whether it answers; no pid: none does */
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	struct xvt_rules rules;			 /* of the opener; none before confine() */
 	struct xvt_outcome outcome;
@@ -1046,6 +1048,25 @@ static int begin_armed(struct recorder *r)
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* The recorder itself will start no process and load no library. */
+static int begin_libvirt(struct recorder *r)
+{
+	const struct xvt_machine_options *machines = &r->opt.machines;
+	int err;
+
+	if ((!machines->all && !machines->domains.n) || xvt_libvirt_prepare())
+		return XVT_EXIT_OK;
+	err = xvt_helper_start(&r->libvirt, xvt_confine_kept(), xvt_libvirt_serve,
+			       (void *)machines->libvirt_uri);
+	if (err) {
+		xvt_error("libvirt", "cannot start the process that asks it: %s", strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	xvt_libvirt_ask_by(r->libvirt.fd);
+	xvt_recording_needs(&r->rec, &r->libvirt.pid, "asks libvirt");
+	return XVT_EXIT_OK;
+}
+
 static int begin_compress_idle(struct recorder *r)
 {
 	const unsigned int level = idle_level(&r->opt);
@@ -1136,6 +1157,8 @@ static int record(struct recorder *r)
 		status = begin_snapshots(r);
 	if (status == XVT_EXIT_OK)
 		status = begin_compress_idle(r);
+	if (status == XVT_EXIT_OK)
+		status = begin_libvirt(r);
 	xvt_qmp_asks_vcpus = opt->host.events.n || opt->host.presets.n;
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(r);
@@ -1201,6 +1224,10 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 					.reloads = recorder->reload };
 	set_rotation(&r);
 	status = record(&r);
+	if (r.libvirt.pid) {
+		xvt_libvirt_ask_by(-1);
+		xvt_helper_end(&r.libvirt);
+	}
 	xvt_flight_free(r.flight);
 	xvt_armed_free(r.armed);
 	xvt_opener_end(r.opener);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,24 +302,97 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The question whether the daemon answers, which another process asks. */
+static struct {
+	int fd;	     /* of xvt_libvirt_ask_by(); -1: a child of this process asks */
+	pid_t child; /* that child */
+	bool asked;
+} question = { .fd = -1 };
+
+int xvt_libvirt_prepare(void)
+{
+	char why[256];
+
+	return load(why, sizeof(why));
+}
+
+void xvt_libvirt_ask_by(int fd)
+{
+	question.fd = fd;
+}
+
+void xvt_libvirt_serve(int fd, void *uri)
+{
+	char asked;
+	int status;
+	pid_t child;
+
+	vir.SetErrorFunc(NULL, quiet);
+	while (recv(fd, &asked, 1, 0) == 1) {
+		child = fork();
+		if (!child)
+			ask_and_exit(uri);
+		if (child < 0 || waitpid(child, &status, 0) != child ||
+		    send(fd, &status, sizeof(status), MSG_NOSIGNAL) != sizeof(status))
+			return;
+	}
+}
+
+/* Returns 0 or -errno. */
+static int ask(const char *uri)
+{
+	if (question.asked)
+		return 0;
+	vir.SetErrorFunc(NULL, quiet);
+	if (question.fd >= 0) {
+		if (send(question.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+			return -errno;
+	} else {
+		question.child = fork();
+		if (!question.child)
+			ask_and_exit(uri);
+		if (question.child < 0)
+			return -errno;
+	}
+	question.asked = true;
+	return 0;
+}
+
+/* Waits, but not for ever, where another process asks. Returns 0 with the status of who asked, as
+ * of waitpid(); -EAGAIN: there is no answer yet; or another -errno. */
+static int await(bool wait, int *status)
+{
+	struct pollfd p = { .fd = question.fd, .events = POLLIN };
+	ssize_t n;
+
+	if (question.fd >= 0) {
+		if (poll(&p, 1, wait ? 2000 * (int)ANSWER_SECONDS : 0) <= 0)
+			return -EAGAIN;
+		n = recv(question.fd, status, sizeof(*status), MSG_DONTWAIT);
+		question.asked = false;
+		return n == sizeof(*status) ? 0 : -EPIPE;
+	}
+	do {
+		n = waitpid(question.child, status, wait ? 0 : WNOHANG);
+	} while (n < 0 && errno == EINTR);
+	question.asked = n == 0;
+	return n > 0 ? 0 : n ? -errno : -EAGAIN;
+}
+
 /* Ask whether the daemon answers, and wait for ANSWER_SECONDS at most. Returns 0, also if a
  * connection is refused; or -ETIMEDOUT with the reason in `why`. */
 static int await_answer(const char *uri, char *why, size_t why_size)
 {
 	static uint64_t answered_ns;
-	int status = 0;
-	pid_t child, ended;
+	int status = 0, err;
 
 	if (!may_hang(uri) || (answered_ns && now_ns() - answered_ns < ANSWERED_NS))
 		return 0;
-	vir.SetErrorFunc(NULL, quiet);
-	child = fork();
-	if (!child)
-		ask_and_exit(uri);
-	do {
-		ended = child > 0 ? waitpid(child, &status, 0) : -1;
-	} while (ended < 0 && errno == EINTR);
-	if (ended > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+	err = ask(uri);
+	if (!err)
+		err = await(true, &status);
+	if ((err && question.fd >= 0) ||
+	    (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)) {
 		snprintf(why, why_size,
 			 DOES_NOT_ANSWER " within %u s; restart it, or name regions by -r",
 			 ANSWER_SECONDS);
@@ -700,28 +774,17 @@ static void leave_loop(void)
 
 int xvt_libvirt_answers(const char *uri)
 {
-	static pid_t child; /* 0: none */
 	int status, err;
 	char why[256];
-	pid_t ended;
 
-	if (!child) {
+	if (!question.asked) {
 		err = load(why, sizeof(why));
-		if (err)
-			return err;
-		vir.SetErrorFunc(NULL, quiet);
-		child = fork();
-		if (!child)
-			ask_and_exit(uri);
-		err = child < 0 ? -errno : 0;
-		child = child < 0 ? 0 : child;
-		return err;
+		return err ? err : ask(uri);
 	}
-	ended = waitpid(child, &status, WNOHANG);
-	if (!ended)
+	err = await(false, &status);
+	if (err == -EAGAIN)
 		return 0;
-	child = 0;
-	if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+	if (err || !WIFEXITED(status) || WEXITSTATUS(status))
 		return -ECONNREFUSED;
 	events.hangs = false;
 	return 1;

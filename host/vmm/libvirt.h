@@ -55,6 +55,15 @@ int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_
  */
 int xvt_libvirt_answers(const char *uri);
 
+/* Load libvirt, before a sandbox in which no library can be. Returns 0 or -ENOPKG. */
+int xvt_libvirt_prepare(void);
+
+/* A process that may start no other asks whether libvirt answers over this socket of messages. The
+ * process at its other end calls the second function, which returns when the socket is closed; it
+ * asks this URI only. Call xvt_libvirt_prepare() before both. */
+void xvt_libvirt_ask_by(int fd);
+void xvt_libvirt_serve(int fd, void *uri);
+
 /* Write the version of the library, such as "9.0.0". Returns 0 or -ENOPKG. */
 int xvt_libvirt_version(char *text, size_t size);
 
