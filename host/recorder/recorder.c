@@ -1230,7 +1230,8 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 	}
 	xvt_flight_free(r.flight);
 	xvt_armed_free(r.armed);
-	xvt_opener_end(r.opener);
+	if (!xvt_opener_end(r.opener))
+		status = XVT_EXIT_FAIL;
 	xvt_rules_free(&r.rules);
 	return status;
 }

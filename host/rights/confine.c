@@ -72,6 +72,14 @@ void xvt_confine_capabilities(void)
 	keep(xvt_confine_kept());
 }
 
+static void opener_stopped(unsigned int seconds)
+{
+	xvt_error("sandbox",
+		  "the recorder's process that opens files has not answered for %u s: it was "
+		  "stopped, or a disk does not answer. It is killed, which ends the recording",
+		  seconds);
+}
+
 /* Returns 0 if the opener decides from here on what is opened, or -errno. All that needs a right
  * beyond those of the recorder's user, the opener does from here on. */
 static int ask(struct xvt_opener *opener)
@@ -82,6 +90,9 @@ static int ask(struct xvt_opener *opener)
 		err = xvt_opener_serve(opener, xvt_sandbox_listener());
 	if (!err)
 		keep(0);
+	if (!err && xvt_opener_watch(opener, opener_stopped))
+		xvt_warn("sandbox", "nothing watches the process that opens files: if it stands "
+				    "still, so does the recorder");
 	return err;
 }
 

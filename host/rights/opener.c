@@ -50,9 +50,17 @@ pid_t *xvt_opener_pid(struct xvt_opener *opener)
 	return NULL;
 }
 
-void xvt_opener_end(struct xvt_opener *opener)
+int xvt_opener_watch(struct xvt_opener *opener, void (*stopped)(unsigned int seconds))
 {
 	(void)opener;
+	(void)stopped;
+	return -ENOTSUP;
+}
+
+bool xvt_opener_end(struct xvt_opener *opener)
+{
+	(void)opener;
+	return true;
 }
 
 #else
@@ -77,6 +85,7 @@ void xvt_opener_end(struct xvt_opener *opener)
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/vec.h"
 
 #ifndef SECCOMP_ADDFD_FLAG_SEND
@@ -92,21 +101,31 @@ void xvt_opener_end(struct xvt_opener *opener)
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
 #endif
 
-#define CTL	  3 /* the opener's end of the socket */
+#define CTL	       3 /* the opener's end of the socket */
+/* An opener is asked this often whether it lives, and has this long: some disks let an open wait.
+ */
+#define ASK_SECONDS    10
+#define ANSWER_SECONDS 30
 /* What do_call() returns beside 0 and -errno. */
-#define FORBIDDEN XVT_NOT_PUBLIC
-#define ITSELF	  (XVT_NOT_PUBLIC + 1) /* the asking thread does it, by its own rights */
-#define DENIED	  (XVT_NOT_PUBLIC + 2) /* an error, which is told: no attacker gains by asking */
+#define FORBIDDEN      XVT_NOT_PUBLIC
+#define ITSELF	       (XVT_NOT_PUBLIC + 1) /* the asking thread does it, by its own rights */
+#define DENIED	       (XVT_NOT_PUBLIC + 2) /* an error, which is told: no attacker gains by asking */
 
 struct xvt_opener {
 	pid_t pid;
 	int sock;
+	int pidfd; /* of base/child.h */
+	bool watched;
+	bool stands_still; /* set by the watcher, read after its end */
+	pthread_t watcher;
+	void (*stopped)(unsigned int seconds);
 };
 
 /* What the parent sends. */
-enum message_kind { PROBE, RULE, LISTENER, END };
+enum message_kind { PROBE, RULE, LISTENER, PING, END };
 struct message {
 	enum message_kind kind;
+	int fd; /* the parent's number of a descriptor */
 	struct xvt_rule rule;
 };
 
@@ -862,44 +881,20 @@ static void serve(const struct server *s)
 		close(c.fd);
 }
 
-/* Sends a message, with a descriptor if fd >= 0. Returns 0 or -errno. */
-static int send_message(int sock, const struct message *m, int fd)
+/* Returns 0 or -errno. */
+static int send_message(int sock, const struct message *m)
 {
-	char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec bytes = { (void *)m, sizeof(*m) };
-	struct msghdr h = { .msg_iov = &bytes, .msg_iovlen = 1 };
-	struct cmsghdr *fds;
-
-	if (fd >= 0) {
-		h.msg_control = room;
-		h.msg_controllen = sizeof(room);
-		fds = CMSG_FIRSTHDR(&h);
-		fds->cmsg_level = SOL_SOCKET;
-		fds->cmsg_type = SCM_RIGHTS;
-		fds->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(fds), &fd, sizeof(int));
-	}
-	return sendmsg(sock, &h, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return send(sock, m, sizeof(*m), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Returns 1; 0 at the end; or -errno. *fd: -1 or a descriptor. */
-static int get_message(int sock, struct message *m, int *fd)
+/* Has the opener do something, and returns what it answers: 0 or -errno. */
+static int ask(int sock, const struct message *m)
 {
-	char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec bytes = { m, sizeof(*m) };
-	struct msghdr h = { .msg_iov = &bytes,
-			    .msg_iovlen = 1,
-			    .msg_control = room,
-			    .msg_controllen = sizeof(room) };
-	const ssize_t n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *fds = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+	int result, err = send_message(sock, m);
 
-	*fd = -1;
-	if (fds && fds->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(fds), sizeof(int));
-	if (n < 0)
-		return -errno;
-	return n == sizeof(*m);
+	if (err)
+		return err;
+	return recv(sock, &result, sizeof(result), 0) == sizeof(result) ? result : -EPIPE;
 }
 
 static const char token[] = "xvtrace";
@@ -933,32 +928,39 @@ static void take_rule(struct server *s, struct xvt_rule *rule)
 	s->rules.v[s->rules.count++] = *rule;
 }
 
+/* The parent's filter allows no message that carries a descriptor. Returns 0 or -errno. */
+static int take_listener(struct server *s, int fd)
+{
+	s->listener = borrow(s->parent, fd);
+	if (s->listener < 0)
+		return s->listener;
+	/* Since Linux 6.6: asked and answered on one CPU, in half the time. */
+	ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	return 0;
+}
+
 /* From the seal on the parent may be an attacker: then it can only end this process. */
 static void take_message(struct server *s)
 {
 	struct message m;
-	int fd, err = get_message(CTL, &m, &fd);
+	int err = 0;
 
-	if (err <= 0) {
+	if (recv(CTL, &m, sizeof(m), 0) != sizeof(m)) {
 		s->closed = true;
 		return;
 	}
 	if (m.kind == END)
 		_exit(0);
-	if (m.kind == PROBE) {
-		err = probe(s);
-		(void)!send(CTL, &err, sizeof(err), MSG_NOSIGNAL);
-	} else if (m.kind == RULE && s->listener < 0) {
-		take_rule(s, &m.rule);
-	} else if (m.kind == LISTENER && s->listener < 0) {
-		s->listener = fd;
-		fd = -1;
-		/* Since Linux 6.6: asked and answered on one CPU, in half the time. */
-		ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
-		      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	if (m.kind == RULE) {
+		if (s->listener < 0)
+			take_rule(s, &m.rule);
+		return;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (m.kind == PROBE)
+		err = probe(s);
+	else if (m.kind == LISTENER && s->listener < 0)
+		err = take_listener(s, m.fd);
+	(void)!send(CTL, &err, sizeof(err), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void run(struct server *s)
@@ -1021,16 +1023,6 @@ static void let_it_read(void)
 	prctl(PR_SET_PTRACER, tracer, 0, 0, 0);
 }
 
-static int ask_probe(int sock)
-{
-	const struct message m = { .kind = PROBE };
-	int result, err = send_message(sock, &m, -1);
-
-	if (err)
-		return err;
-	return recv(sock, &result, sizeof(result), 0) == sizeof(result) && !result ? 0 : -ENOTSUP;
-}
-
 int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *ops, void *arg)
 {
 	struct xvt_opener *o = calloc(1, sizeof(*o));
@@ -1048,13 +1040,14 @@ int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *op
 	if (!o->pid)
 		run_opener(ops, arg, parent, ends[1]);
 	err = o->pid < 0 ? -errno : 0;
+	o->pidfd = err ? -1 : xvt_child_open(o->pid);
 	close(ends[1]);
 	if (!err && !tracer)
 		err = -pthread_atfork(NULL, NULL, let_it_read);
 	if (!err) {
 		tracer = o->pid;
 		let_it_read();
-		err = ask_probe(o->sock);
+		err = ask(o->sock, &(struct message){ .kind = PROBE }) ? -ENOTSUP : 0;
 	}
 	if (err)
 		xvt_opener_end(o);
@@ -1071,17 +1064,17 @@ int xvt_opener_rules(struct xvt_opener *o, const struct xvt_rules *rules)
 
 	for (i = 0; !err && i < rules->count; i++) {
 		m.rule = rules->v[i];
-		err = send_message(o->sock, &m, -1);
+		err = send_message(o->sock, &m);
 	}
 	return err;
 }
 
 int xvt_opener_serve(struct xvt_opener *o, int listener)
 {
-	const struct message m = { .kind = LISTENER };
-	int err = send_message(o->sock, &m, listener);
+	const struct message m = { .kind = LISTENER, .fd = listener };
+	int err = ask(o->sock, &m);
 
-	close(listener);
+	close(listener); /* who has it may answer */
 	return err;
 }
 
@@ -1090,18 +1083,69 @@ pid_t *xvt_opener_pid(struct xvt_opener *o)
 	return &o->pid;
 }
 
-void xvt_opener_end(struct xvt_opener *o)
+/* Waits for one answer. Returns whether the opener lives, and has answered in time. */
+static bool answers(struct xvt_opener *o)
+{
+	const struct message m = { .kind = PING };
+	struct pollfd p = { .fd = o->sock, .events = POLLIN };
+	int result;
+
+	if (send_message(o->sock, &m))
+		return false;
+	if (!poll(&p, 1, ANSWER_SECONDS * 1000)) {
+		o->stands_still = true;
+		o->stopped(ANSWER_SECONDS);
+		xvt_child_signal(o->pidfd, o->pid, SIGKILL);
+		return false;
+	}
+	return recv(o->sock, &result, sizeof(result), 0) == sizeof(result);
+}
+
+/* A thread: the others may wait in a call for an opener that stands still. Its death makes their
+ * calls fail. */
+static void *watch(void *arg)
+{
+	struct xvt_opener *o = arg;
+	struct pollfd p = { .fd = o->pidfd, .events = POLLIN };
+
+	while (answers(o) && !poll(&p, 1, ASK_SECONDS * 1000))
+		;
+	return NULL;
+}
+
+int xvt_opener_watch(struct xvt_opener *o, void (*stopped)(unsigned int seconds))
+{
+	sigset_t all, before;
+	int err;
+
+	o->stopped = stopped;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = o->pidfd >= 0 ? pthread_create(&o->watcher, NULL, watch, o) : ENOSYS;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	o->watched = !err;
+	return -err;
+}
+
+bool xvt_opener_end(struct xvt_opener *o)
 {
 	const struct message m = { .kind = END };
+	bool answered;
 
 	if (!o)
-		return;
+		return true;
 	if (o->pid > 0) {
-		send_message(o->sock, &m, -1);
+		send_message(o->sock, &m);
 		waitpid(o->pid, NULL, 0);
 	}
+	if (o->watched)
+		pthread_join(o->watcher, NULL);
+	if (o->pidfd >= 0)
+		close(o->pidfd);
 	close(o->sock);
+	answered = !o->stands_still;
 	free(o);
+	return answered;
 }
 
 #endif /* XVT_NO_OPENER */

@@ -41,7 +41,12 @@ int xvt_opener_serve(struct xvt_opener *opener, int listener);
 /* Its process, of which its caller may learn that it ended: who waits for it sets this to 0. */
 pid_t *xvt_opener_pid(struct xvt_opener *opener);
 
-/* End it in order. The process can open nothing from then on, if it has the filter. */
-void xvt_opener_end(struct xvt_opener *opener);
+/* Have a thread ask it whether it lives. One that does not answer for some seconds is killed, after
+ * a call of stopped() in that thread; then what waits for it fails. Returns 0 or -errno. */
+int xvt_opener_watch(struct xvt_opener *opener, void (*stopped)(unsigned int seconds));
+
+/* End it in order. The process can open nothing from then on, if it has the filter. Returns false
+ * if the opener was killed because it stood still. */
+bool xvt_opener_end(struct xvt_opener *opener);
 
 #endif /* XVT_OPENER_H */

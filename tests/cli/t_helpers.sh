@@ -11,7 +11,7 @@ export XVTRACE_RUN_DIR=$work/run XVTRACE_SHM_DIR=$work/shm LIBVIRT_DEFAULT_URI="
 mkdir "$XVTRACE_RUN_DIR" "$XVTRACE_SHM_DIR"
 
 "$xvtrace" region create "$XVTRACE_SHM_DIR/xvtrace-armed" --size 1M --rings 1 --overwrite || exit 1
-for region in g h; do
+for region in g h i; do
 	"$xvtrace" region create "$work/$region" --size 1M --rings 1 || exit 1
 	"$BUILD/xvt-emit" "$work/$region" --count 100000000 --rate 2000 >/dev/null &
 	pids+=($!)
@@ -50,6 +50,14 @@ killed() { # NUMBER OF THE CHILD
 record "$work/stopped" h 'none*' || exit 1
 still=$recorder
 children=$(pgrep -P $still | wc -l)
+# So is one whose opener stands still: it waits in its next open, and ^C cannot end it sooner.
+if has_opener; then
+	record "$work/waits" i 'none*' || exit 1
+	waits=$recorder
+	kill -STOP $(pgrep -P $waits -x xvtrace-opener)
+	kill -USR2 $waits
+	kill -INT $waits
+fi
 check "a recorder has processes of its own" test "$children" -ge 3
 for child in $(seq "$children"); do
 	check "child $child is killed: the recording ends in order, and says so" killed "$child"
@@ -61,6 +69,13 @@ done
 ! has_opener || check "the process that opens files" grep -q "process that opens files was ended" "$work/said"
 
 kill -STOP $(pgrep -P $still -x xvtrace)
+if has_opener; then
+	wait $waits
+	check "the process that opens files stands still: the recording ends with 1" test $? -eq 1
+	check "and it is told" grep -qE "sandbox: .*process that opens files has not answered for [0-9]+ s: it was stopped" "$work/waits.err"
+	check "its file is whole" "$xvtrace" verify -q "$work/waits"
+	check "and no process is left" eval '! pgrep -P $waits >/dev/null'
+fi
 check "a process that looks for events stands still: it is told" \
 	poll grep -qE "warning: process [0-9]+, which looks for events, has not answered for 3[0-9] s" "$work/stopped.err"
 check "the recording goes on" is_recording "$work/stopped"
