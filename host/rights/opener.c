@@ -369,6 +369,12 @@ static int do_remove(struct call *c, int dirfd, uint64_t address, int flags)
 	return err;
 }
 
+/* Whether the answer, that there is a file, tells the asking process nothing. */
+static bool knows(const struct call *c)
+{
+	return xvt_rules_pass(&c->s->rules, c->path) || xvt_public_place(c->path);
+}
+
 static int do_mkdir(struct call *c, int dirfd, uint64_t address, mode_t mode)
 {
 	struct xvt_place place;
@@ -380,7 +386,7 @@ static int do_mkdir(struct call *c, int dirfd, uint64_t address, mode_t mode)
 	if (err)
 		return err;
 	if (!xvt_rules_find(&c->s->rules, c->path, XVT_MAY_MAKE, &place))
-		return lstat(c->path, &st) ? FORBIDDEN : -EEXIST;
+		return !knows(c) || lstat(c->path, &st) ? FORBIDDEN : -EEXIST;
 	folder = xvt_place_parent(&place, &leaf);
 	if (folder < 0)
 		return folder;

@@ -52,6 +52,44 @@ int xvt_path_join(const char *folder, const char *path, char out[PATH_MAX])
 	return 0;
 }
 
+/* Replaces the links in a path, as far as it exists. */
+static void without_links(const char *path, size_t len, char real[PATH_MAX])
+{
+	char way[PATH_MAX];
+	size_t end = len;
+
+	for (;;) {
+		snprintf(way, sizeof(way), "%.*s", end ? (int)end : 1, end ? path : "/");
+		if (realpath(way, real))
+			break;
+		if (!end) {
+			snprintf(real, PATH_MAX, "/");
+			break;
+		}
+		while (end && path[--end] != '/')
+			;
+	}
+	if (end < len) {
+		snprintf(way, sizeof(way), "%.*s", (int)(len - end), path + end);
+		if (xvt_path_join(real, way + 1, real))
+			real[0] = '\0';
+	}
+}
+
+/* The length of what no wildcard is in: of a pattern, a folder. */
+static size_t literal_len(const struct xvt_rule *rule)
+{
+	size_t len = strlen(rule->path);
+
+	if (rule->kind & XVT_RULE_PATTERN)
+		len = strcspn(rule->path, "*?[\\");
+	else if (rule->kind == XVT_RULE_TREE || !(rule->rights & XVT_MAY_REMOVE))
+		return len;
+	while (len && rule->path[len] != '/')
+		len--;
+	return len;
+}
+
 int xvt_rules_add(struct xvt_rules *rules, enum xvt_rule_kind kind, unsigned int rights,
 		  const char *path)
 {
@@ -69,6 +107,8 @@ int xvt_rules_add(struct xvt_rules *rules, enum xvt_rule_kind kind, unsigned int
 		return -errno;
 	else if (xvt_path_join(here, path, rule->path))
 		return -ENAMETOOLONG;
+	if (*path != '@')
+		without_links(rule->path, literal_len(rule), rule->real);
 	rules->count++;
 	return 0;
 }
@@ -79,12 +119,12 @@ void xvt_rules_free(struct xvt_rules *rules)
 	*rules = (struct xvt_rules){ 0 };
 }
 
-/* Splits `path` after the first `len` bytes of it, which name a folder. */
-static void split(struct xvt_place *place, const char *path, size_t len, uint64_t resolve)
+/* Names what lies at `rest` beneath a folder; nothing: the folder itself. */
+static void set_place(struct xvt_place *place, const char *folder, const char *rest,
+		      uint64_t resolve)
 {
-	snprintf(place->folder, sizeof(place->folder), "%.*s", len ? (int)len : 1,
-		 len ? path : "/");
-	snprintf(place->rest, sizeof(place->rest), "%s", path[len] ? path + len + 1 : ".");
+	snprintf(place->folder, sizeof(place->folder), "%s", *folder ? folder : "/");
+	snprintf(place->rest, sizeof(place->rest), "%s", *rest ? rest : ".");
 	place->resolve = resolve | RESOLVE_NO_MAGICLINKS;
 }
 
@@ -95,17 +135,43 @@ void xvt_place_beneath(struct xvt_place *place, const char *folder, const char *
 	place->resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_BENEATH;
 }
 
+/* Whether a path goes up by "..". */
+static bool climbs(const char *path)
+{
+	while (*(path += strspn(path, "/"))) {
+		const size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.')
+			return true;
+		path += len;
+	}
+	return false;
+}
+
 static bool match_pattern(const struct xvt_rule *rule, const char *path, struct xvt_place *place)
 {
 	const int flags = FNM_PATHNAME | (rule->kind & XVT_RULE_TREE ? FNM_LEADING_DIR : 0);
-	size_t len = strcspn(rule->path, "*?[\\");
+	const size_t len = literal_len(rule);
 
-	if (fnmatch(rule->path, path, flags))
+	if (fnmatch(rule->path, path, flags) || climbs(path + len))
 		return false;
-	while (len && rule->path[len] != '/')
-		len--;
-	split(place, path, len, RESOLVE_BENEATH);
+	set_place(place, rule->real, path + len + 1, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 	return true;
+}
+
+/* The file itself: who may replace it by a link gets nothing opened. */
+static void match_file(const struct xvt_rule *rule, const char *path, struct xvt_place *place)
+{
+	const char *slash;
+	char folder[PATH_MAX];
+
+	if (rule->rights & XVT_MAY_REMOVE) {
+		set_place(place, rule->real, strrchr(path, '/') + 1, RESOLVE_NO_SYMLINKS);
+		return;
+	}
+	slash = strrchr(rule->real, '/');
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - rule->real) : 0, rule->real);
+	set_place(place, folder, slash ? slash + 1 : "", RESOLVE_NO_SYMLINKS);
 }
 
 static bool match(const struct xvt_rule *rule, const char *path, struct xvt_place *place)
@@ -114,13 +180,16 @@ static bool match(const struct xvt_rule *rule, const char *path, struct xvt_plac
 
 	if (rule->kind & XVT_RULE_PATTERN)
 		return match_pattern(rule, path, place);
-	if (!strcmp(rule->path, path)) {
-		split(place, path, (size_t)(strrchr(path, '/') - path), 0);
-		return true;
-	}
-	if (rule->kind != XVT_RULE_TREE || strncmp(rule->path, path, len) || path[len] != '/')
+	if (rule->kind == XVT_RULE_FILE) {
+		if (!strcmp(rule->path, path)) {
+			match_file(rule, path, place);
+			return true;
+		}
 		return false;
-	split(place, path, len, RESOLVE_BENEATH);
+	}
+	if (strncmp(rule->path, path, len) || (path[len] && path[len] != '/') || climbs(path + len))
+		return false;
+	set_place(place, rule->real, path[len] ? path + len + 1 : "", RESOLVE_BENEATH);
 	return true;
 }
 
@@ -135,6 +204,18 @@ bool xvt_rules_find(const struct xvt_rules *rules, const char *path, unsigned in
 		if ((rule->rights & rights) != rights)
 			continue;
 		if (*rule->path == '@' ? !strcmp(rule->path, path) : match(rule, path, place))
+			return true;
+	}
+	return false;
+}
+
+bool xvt_rules_pass(const struct xvt_rules *rules, const char *path)
+{
+	const size_t len = strlen(path);
+	size_t i;
+
+	for (i = 0; i < rules->count; i++) {
+		if (!strncmp(rules->v[i].path, path, len) && rules->v[i].path[len] == '/')
 			return true;
 	}
 	return false;
@@ -175,11 +256,10 @@ static int open_at_once(int folder, const char *rest, int flags, mode_t mode, ui
 	return fd;
 }
 
+/* A rule's folder has no links on its way. */
 static int open_folder(const char *path)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	return open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
 }
 
 int xvt_place_open(const struct xvt_place *place, int flags, mode_t mode)
@@ -250,6 +330,19 @@ static bool is_public(int fd, const char *self)
 	return is_reachable(path);
 }
 
+bool xvt_public_place(const char *path)
+{
+	char way[PATH_MAX], real[PATH_MAX];
+	size_t len = strlen(path);
+
+	do {
+		while (len && path[--len] != '/')
+			;
+		snprintf(way, sizeof(way), "%.*s", len ? (int)len : 1, len ? path : "/");
+	} while (!realpath(way, real) && len);
+	return snprintf(way, sizeof(way), "%s/", real) < (int)sizeof(way) && is_reachable(way);
+}
+
 int xvt_public_open(const char *path, int flags)
 {
 	int seen = open_at(AT_FDCWD, path, O_PATH | (flags & O_NOFOLLOW), 0, RESOLVE_NO_MAGICLINKS);
@@ -257,7 +350,7 @@ int xvt_public_open(const char *path, int flags)
 	int fd;
 
 	if (seen < 0)
-		return seen;
+		return xvt_public_place(path) ? seen : XVT_NOT_PUBLIC;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", seen);
 	if (!is_public(seen, self))
 		fd = XVT_NOT_PUBLIC;

@@ -2,6 +2,8 @@
 /*
  * rules.h - which files a process has business with, and what it may do to them. A path that a rule
  * names is opened from the rule's own folder on, and nothing beneath it leads out of that folder.
+ * Links on the way to that folder count as they are when the rule is made: whoever may replace them
+ * later gains nothing.
  */
 #ifndef XVT_RULES_H
 #define XVT_RULES_H
@@ -33,6 +35,9 @@ struct xvt_rule {
 	unsigned int rights;
 	enum xvt_rule_kind kind;
 	char path[PATH_MAX];
+	/* What no wildcard is in, without links: where it led when the rule was made. Of a file
+	 * that may be removed, its last part may be a link. */
+	char real[PATH_MAX];
 };
 
 struct xvt_rules {
@@ -61,6 +66,9 @@ int xvt_path_join(const char *folder, const char *path, char out[PATH_MAX]);
 bool xvt_rules_find(const struct xvt_rules *rules, const char *path, unsigned int rights,
 		    struct xvt_place *place);
 
+/* Returns whether `path` is a folder on the way to a file that a rule names. */
+bool xvt_rules_pass(const struct xvt_rules *rules, const char *path);
+
 /* Fill *place with a path beneath a folder. */
 void xvt_place_beneath(struct xvt_place *place, const char *folder, const char *rest);
 
@@ -74,9 +82,13 @@ int xvt_place_parent(const struct xvt_place *place, const char **leaf);
 /*
  * Open for reading what every user of this host may read: a file or folder with that mode, and with
  * folders on its way that all users may pass; of /proc only /proc/sys and what has no process's
- * number. Returns a descriptor, -errno or XVT_NOT_PUBLIC.
+ * number. Returns a descriptor, -errno or XVT_NOT_PUBLIC: also where not every user may know
+ * whether there is such a file.
  */
 #define XVT_NOT_PUBLIC (-4095) /* no errno */
 int xvt_public_open(const char *path, int flags);
+
+/* Returns whether every user may know whether there is a file of that path. */
+bool xvt_public_place(const char *path);
 
 #endif /* XVT_RULES_H */
