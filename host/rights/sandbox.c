@@ -52,6 +52,10 @@ int xvt_sandbox_listener(void)
 
 #include "base/library.h"
 
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
 #define SECCOMP_FUNCTIONS(F) F(init) F(release) F(load) F(attr_set) F(rule_add_array) F(export_bpf)
 #define POINTER(name)	     __typeof__(&seccomp_##name) name;
 static struct {
@@ -63,39 +67,67 @@ static const struct xvt_symbol symbols[] = {
 	SECCOMP_FUNCTIONS(SYMBOL){ NULL, NULL }
 };
 
+#define COUNT(array)	     (sizeof(array) / sizeof((array)[0]))
+
 static const int always[] = {
-	SCMP_SYS(brk),		 SCMP_SYS(clock_getres),
-	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
-	SCMP_SYS(close),	 SCMP_SYS(copy_file_range),
-	SCMP_SYS(dup),		 SCMP_SYS(dup2),
-	SCMP_SYS(dup3),		 SCMP_SYS(exit),
-	SCMP_SYS(exit_group),	 SCMP_SYS(fadvise64),
-	SCMP_SYS(fallocate),	 SCMP_SYS(fcntl),
-	SCMP_SYS(flock),	 SCMP_SYS(fstat),
-	SCMP_SYS(fstatfs),	 SCMP_SYS(fsync),
-	SCMP_SYS(ftruncate),	 SCMP_SYS(futex),
-	SCMP_SYS(getpid),	 SCMP_SYS(getrandom),
-	SCMP_SYS(getrusage),	 SCMP_SYS(gettid),
-	SCMP_SYS(gettimeofday),	 SCMP_SYS(lseek),
-	SCMP_SYS(madvise),	 SCMP_SYS(mremap),
-	SCMP_SYS(munmap),	 SCMP_SYS(nanosleep),
-	SCMP_SYS(newfstatat),	 SCMP_SYS(poll),
-	SCMP_SYS(ppoll),	 SCMP_SYS(pread64),
-	SCMP_SYS(preadv),	 SCMP_SYS(pwrite64),
-	SCMP_SYS(pwritev),	 SCMP_SYS(read),
-	SCMP_SYS(readv),	 SCMP_SYS(restart_syscall),
-	SCMP_SYS(rt_sigaction),	 SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn),	 SCMP_SYS(sched_yield),
-	SCMP_SYS(sendfile),	 SCMP_SYS(setitimer),
-	SCMP_SYS(sigaltstack),	 SCMP_SYS(splice),
-	SCMP_SYS(statx),	 SCMP_SYS(sysinfo),
-	SCMP_SYS(time),		 SCMP_SYS(uname),
-	SCMP_SYS(wait4),	 SCMP_SYS(write),
+	SCMP_SYS(brk),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(close),
+	SCMP_SYS(copy_file_range),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(flock),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(fsync),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(futex),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(gettid),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(lseek),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mremap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(pread64),
+	SCMP_SYS(preadv),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(sendfile),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(splice),
+	SCMP_SYS(statx),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(time),
+	SCMP_SYS(uname),
+	SCMP_SYS(wait4),
+	SCMP_SYS(write),
 	SCMP_SYS(writev),
 };
 
-/* seccomp and prctl: for a later filter, which comes on top of this one. */
-static const int while_opening[] = { SCMP_SYS(seccomp), SCMP_SYS(prctl) };
+/* For a later filter, which comes on top of this one. */
+static const int while_opening[] = { SCMP_SYS(seccomp) };
 
 static const int to_make[] = {
 	SCMP_SYS(faccessat), SCMP_SYS(getdents64), SCMP_SYS(linkat), SCMP_SYS(mkdir),
@@ -183,8 +215,6 @@ static const int to_record[] = {
 	SCMP_SYS(bind),
 	SCMP_SYS(capget),
 	SCMP_SYS(chmod),
-	SCMP_SYS(clone),
-	SCMP_SYS(clone3),
 	SCMP_SYS(close_range),
 	SCMP_SYS(connect),
 	SCMP_SYS(creat),
@@ -197,7 +227,6 @@ static const int to_record[] = {
 	SCMP_SYS(fchmodat),
 	SCMP_SYS(fdatasync),
 	SCMP_SYS(fgetxattr),
-	SCMP_SYS(fork),
 	SCMP_SYS(get_mempolicy),
 	SCMP_SYS(getcpu),
 	SCMP_SYS(getcwd),
@@ -216,15 +245,8 @@ static const int to_record[] = {
 	SCMP_SYS(getrlimit),
 	SCMP_SYS(getsid),
 	SCMP_SYS(getsockname),
-	SCMP_SYS(getsockopt),
 	SCMP_SYS(getuid),
-	SCMP_SYS(getxattr),
-	SCMP_SYS(inotify_add_watch),
-	SCMP_SYS(inotify_init),
-	SCMP_SYS(inotify_init1),
 	SCMP_SYS(inotify_rm_watch),
-	SCMP_SYS(kill),
-	SCMP_SYS(lgetxattr),
 	SCMP_SYS(link),
 	SCMP_SYS(listen),
 	SCMP_SYS(lstat),
@@ -237,12 +259,10 @@ static const int to_record[] = {
 	SCMP_SYS(munlock),
 	SCMP_SYS(openat2),
 	SCMP_SYS(pause),
-	SCMP_SYS(pidfd_open),
 	SCMP_SYS(pidfd_send_signal),
 	SCMP_SYS(pipe),
 	SCMP_SYS(pipe2),
 	SCMP_SYS(preadv2),
-	SCMP_SYS(prlimit64),
 	SCMP_SYS(pselect6),
 	SCMP_SYS(pwritev2),
 	SCMP_SYS(readahead),
@@ -253,30 +273,23 @@ static const int to_record[] = {
 	SCMP_SYS(recvmsg),
 	SCMP_SYS(rmdir),
 	SCMP_SYS(rt_sigpending),
-	SCMP_SYS(rt_sigqueueinfo),
 	SCMP_SYS(rt_sigsuspend),
 	SCMP_SYS(rt_sigtimedwait),
 	SCMP_SYS(sched_get_priority_max),
 	SCMP_SYS(sched_get_priority_min),
 	SCMP_SYS(sched_getparam),
 	SCMP_SYS(sched_getscheduler),
-	SCMP_SYS(sched_setaffinity),
 	SCMP_SYS(select),
-	SCMP_SYS(sendmmsg),
-	SCMP_SYS(sendmsg),
 	SCMP_SYS(sendto),
 	SCMP_SYS(set_tid_address),
 	SCMP_SYS(setrlimit),
-	SCMP_SYS(setsockopt),
 	SCMP_SYS(shutdown),
 	SCMP_SYS(signalfd),
 	SCMP_SYS(signalfd4),
-	SCMP_SYS(socketpair),
 	SCMP_SYS(stat),
 	SCMP_SYS(statfs),
 	SCMP_SYS(symlinkat),
 	SCMP_SYS(sync_file_range),
-	SCMP_SYS(tgkill),
 	SCMP_SYS(timer_create),
 	SCMP_SYS(timer_delete),
 	SCMP_SYS(timer_settime),
@@ -286,8 +299,20 @@ static const int to_record[] = {
 	SCMP_SYS(times),
 	SCMP_SYS(umask),
 	SCMP_SYS(utimensat),
-	SCMP_SYS(vfork),
 	SCMP_SYS(waitid),
+};
+
+/* What a recorder needs beside that uses networks, or programs. */
+static const int to_reach[] = {
+	SCMP_SYS(getsockopt), SCMP_SYS(sendmmsg),   SCMP_SYS(sendmsg),
+	SCMP_SYS(setsockopt), SCMP_SYS(socketpair),
+};
+
+/* The same, where it runs programs: those are its children, and it ends them. */
+static const int to_run[] = {
+	SCMP_SYS(clone),     SCMP_SYS(clone3), SCMP_SYS(execve),     SCMP_SYS(execveat),
+	SCMP_SYS(fork),	     SCMP_SYS(kill),   SCMP_SYS(pidfd_open), SCMP_SYS(prctl),
+	SCMP_SYS(prlimit64), SCMP_SYS(tgkill), SCMP_SYS(vfork),
 };
 
 /* What only an attacker does in a recorder. The first two: unless it runs programs. */
@@ -344,7 +369,6 @@ static const int asked[] = {
 /* The same, but for what the filter itself can tell to need no right: see add_asked_in_part(), and
  * add_local_sockets() for sendto(). */
 static const int asked_in_part[] = {
-	SCMP_SYS(fcntl),
 	SCMP_SYS(newfstatat),
 	SCMP_SYS(sendto),
 	SCMP_SYS(statx),
@@ -358,8 +382,6 @@ static const int fatal_when_asking[] = {
 
 /* A recorder that asks gives up all capabilities when it has the filter. There is none to gain. */
 static const int allowed_when_asking[] = { SCMP_SYS(capset) };
-
-#define COUNT(array)	     (sizeof(array) / sizeof((array)[0]))
 
 /* Loads the library, once. Returns 0 or -ENOPKG. */
 static int load_library(void)
@@ -402,51 +424,97 @@ static int allow_without(scmp_filter_ctx filter, int call, unsigned int argument
 	return lib.rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &none);
 }
 
+/* The kernel reads an int: what the upper half of the register holds is the caller's choice. */
+#define IS(argument, value) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
+
+/* Allows `call` where that argument, an int, has one of these values. */
+static int allow_values(scmp_filter_ctx filter, int call, unsigned int argument,
+			const unsigned int *values, size_t count)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && i < count; i++) {
+		const struct scmp_arg_cmp one = IS(argument, values[i]);
+
+		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &one);
+	}
+	return err;
+}
+
 /* No file gets to run as its owner. */
 static int add_modes(scmp_filter_ctx filter)
 {
 	return allow_without(filter, SCMP_SYS(fchmod), 1, S_ISUID | S_ISGID);
 }
 
+/* Descriptors, and locks of files. No signal is sent for one, as F_SETOWN would have it. */
+static int add_descriptors(scmp_filter_ctx filter)
+{
+	static const unsigned int commands[] = {
+		F_DUPFD,     F_DUPFD_CLOEXEC, F_GETFD,	    F_SETFD,	 F_GETFL,
+		F_GETLK,     F_SETLK,	      F_SETLKW,	    F_OFD_GETLK, F_OFD_SETLK,
+		F_GET_SEALS, F_ADD_SEALS,     F_OFD_SETLKW,
+	};
+	const struct scmp_arg_cmp flags[] = { IS(1, F_SETFL),
+					      SCMP_CMP(2, SCMP_CMP_MASKED_EQ, O_ASYNC, 0) };
+	int err = allow_values(filter, SCMP_SYS(fcntl), 1, commands, COUNT(commands));
+
+	return err ? err
+		   : lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), COUNT(flags),
+					flags);
+}
+
+/* What a thread may set of its process. */
+static int add_own_settings(scmp_filter_ctx filter)
+{
+	static const unsigned int options[] = {
+		PR_SET_NAME,	 PR_GET_NAME,	      PR_GET_SECCOMP,
+		PR_SET_SECCOMP,	 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS,
+		PR_CAPBSET_READ, PR_SET_VMA,	      PR_SET_TIMERSLACK,
+	};
+
+	return allow_values(filter, SCMP_SYS(prctl), 0, options, COUNT(options));
+}
+
 static int add_arguments(scmp_filter_ctx filter)
 {
-	struct scmp_arg_cmp get = SCMP_CMP(1, SCMP_CMP_EQ, TCGETS, 0);
-	struct scmp_arg_cmp size = SCMP_CMP(1, SCMP_CMP_EQ, TIOCGWINSZ, 0);
+	static const unsigned int terminal[] = { TCGETS, TIOCGWINSZ };
 	int err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_EXEC);
 
 	if (!err)
 		err = allow_without(filter, SCMP_SYS(mprotect), 2, PROT_EXEC);
 	if (!err)
-		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &get);
-	if (!err)
-		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &size);
-	return err;
+		err = add_descriptors(filter);
+	return err ? err : allow_values(filter, SCMP_SYS(ioctl), 1, terminal, COUNT(terminal));
 }
 
-/* Threads and no processes. The C library takes clone() where there is no clone3(), whose flags a
- * filter cannot see. */
-static int add_loop(scmp_filter_ctx filter)
+/* Threads and no processes, for whose attempt `process` is done. The C library takes clone() where
+ * there is no clone3(), whose flags a filter cannot see. */
+static int add_threads(scmp_filter_ctx filter, uint32_t process)
 {
 	struct scmp_arg_cmp thread = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
-	struct scmp_arg_cmp process = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
-	int err = add_all(filter, SCMP_ACT_ALLOW, to_loop, COUNT(to_loop));
+	struct scmp_arg_cmp other = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+	int err = lib.rule_add_array(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 
 	if (!err)
-		err = lib.rule_add_array(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
-	if (!err)
 		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &thread);
-	if (!err)
-		err = lib.rule_add_array(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(clone), 1,
-					 &process);
-	return err;
+	return err ? err : lib.rule_add_array(filter, process, SCMP_SYS(clone), 1, &other);
+}
+
+static int add_loop(scmp_filter_ctx filter)
+{
+	int err = add_all(filter, SCMP_ACT_ALLOW, to_loop, COUNT(to_loop));
+
+	return err ? err : add_threads(filter, SCMP_ACT_KILL_PROCESS);
 }
 
 /* While files are opened, a process may change its own limits. */
 static int add_limits(scmp_filter_ctx filter)
 {
-	struct scmp_arg_cmp own = SCMP_CMP(0, SCMP_CMP_EQ, 0, 0);
+	static const unsigned int own[] = { 0 };
 
-	return lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, &own);
+	return allow_values(filter, SCMP_SYS(prlimit64), 0, own, COUNT(own));
 }
 
 /* What is fatal when all files are open, and what fails then. */
@@ -471,6 +539,8 @@ static int add_opens(scmp_filter_ctx filter, unsigned int need)
 	if (!(need & XVT_SANDBOX_OPENS))
 		return add_opened(filter, need);
 	err = add_all(filter, SCMP_ACT_ALLOW, while_opening, COUNT(while_opening));
+	if (!err)
+		err = add_own_settings(filter);
 	if (!err)
 		err = add_limits(filter);
 	if (!err && need & (XVT_SANDBOX_RENAMES | XVT_SANDBOX_MAKES))
@@ -506,28 +576,71 @@ static int add_rules(scmp_filter_ctx filter, unsigned int need)
 	return err ? err : add_opens(filter, need);
 }
 
-/* Memory is either written or run: libraries may be loaded. A terminal gets no input from here. */
-static int add_recorder_arguments(scmp_filter_ctx filter)
+/* No memory is run that was not when the process entered. Libraries of a network's or a program's
+ * transport are loaded late: there no memory is written and run. */
+static int add_memory(scmp_filter_ctx filter, unsigned int need)
 {
-	/* Requests of terminals are 0x5400 to 0x54ff. */
-	const struct scmp_arg_cmp ioctls[] = {
-		SCMP_CMP(1, SCMP_CMP_LT, 0x5400, 0),   SCMP_CMP(1, SCMP_CMP_GT, 0x54ff, 0),
-		SCMP_CMP(1, SCMP_CMP_EQ, TCGETS, 0),   SCMP_CMP(1, SCMP_CMP_EQ, TIOCGWINSZ, 0),
-		SCMP_CMP(1, SCMP_CMP_EQ, FIONREAD, 0), SCMP_CMP(1, SCMP_CMP_EQ, FIONBIO, 0),
-		SCMP_CMP(1, SCMP_CMP_EQ, FIOCLEX, 0),
-	};
-	int err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_EXEC);
-	size_t i;
+	int err = allow_without(filter, SCMP_SYS(mprotect), 2, PROT_EXEC);
 
 	if (!err)
+		err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_EXEC);
+	if (!err && need & (XVT_SANDBOX_NETWORKS | XVT_SANDBOX_RUNS))
 		err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_WRITE);
+	return err;
+}
+
+/* Signals, limits and CPUs: its own. Signal 0 asks whether a process lives; children from before
+ * get signals by descriptors from before. */
+static int add_processes(scmp_filter_ctx filter)
+{
+	const unsigned int own[] = { (unsigned int)getpid(), 0 }, none[] = { 0 };
+	int err = allow_values(filter, SCMP_SYS(kill), 0, own, 1);
+
 	if (!err)
-		err = allow_without(filter, SCMP_SYS(mprotect), 2, PROT_EXEC);
+		err = allow_values(filter, SCMP_SYS(kill), 1, none, COUNT(none));
+	if (!err)
+		err = allow_values(filter, SCMP_SYS(tgkill), 0, own, 1);
+	if (!err)
+		err = allow_values(filter, SCMP_SYS(prlimit64), 0, own, COUNT(own));
+	if (!err)
+		err = add_own_settings(filter);
+	return err ? err : add_threads(filter, SCMP_ACT_ERRNO(EAGAIN));
+}
+
+/* No option gives a descriptor of the process at the other end, as SO_PEERPIDFD does. */
+static int add_options(scmp_filter_ctx filter)
+{
+	static const unsigned int get[] = { SO_ERROR,  SO_TYPE,	    SO_DOMAIN, SO_SNDBUF,
+					    SO_RCVBUF, SO_PEERCRED, SO_LINGER, SO_ACCEPTCONN };
+	static const unsigned int set[] = { SO_REUSEADDR, SO_KEEPALIVE, SO_LINGER,   SO_SNDBUF,
+					    SO_RCVBUF,	  SO_SNDTIMEO,	SO_RCVTIMEO, SO_PASSCRED };
+	int err = allow_values(filter, SCMP_SYS(getsockopt), 2, get, COUNT(get));
+
+	return err ? err : allow_values(filter, SCMP_SYS(setsockopt), 2, set, COUNT(set));
+}
+
+static int add_recorder_arguments(scmp_filter_ctx filter, unsigned int need)
+{
+	static const unsigned int requests[] = { TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX };
+	/* For a lease, whose signal is for its own process. */
+	static const unsigned int lease[] = { F_SETSIG, F_GETLEASE, F_SETLEASE };
+	static const unsigned int itself[] = { 0 };
+	int err = add_memory(filter, need);
+
 	if (!err)
 		err = add_modes(filter);
-	for (i = 0; !err && i < COUNT(ioctls); i++)
-		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &ioctls[i]);
-	return err;
+	if (!err)
+		err = add_descriptors(filter);
+	if (!err)
+		err = allow_values(filter, SCMP_SYS(fcntl), 1, lease,
+				   COUNT(lease) - (need & XVT_SANDBOX_ASKS ? 1 : 0));
+	if (!err)
+		err = allow_values(filter, SCMP_SYS(ioctl), 1, requests, COUNT(requests));
+	if (!err)
+		err = allow_values(filter, SCMP_SYS(sched_setaffinity), 0, itself, COUNT(itself));
+	if (!err && !(need & (XVT_SANDBOX_NETWORKS | XVT_SANDBOX_RUNS)))
+		err = add_options(filter);
+	return err || need & XVT_SANDBOX_RUNS ? err : add_processes(filter);
 }
 
 #ifdef SCMP_ACT_NOTIFY
@@ -621,19 +734,15 @@ static int by_bit(scmp_filter_ctx filter, int call, unsigned int argument, uint6
 	return err ? err : lib.rule_add_array(filter, without, call, 1, &clear);
 }
 
-/* A look at a descriptor needs no right, and the C library's fstat() may be one. Nor does a
- * descriptor's flag; a lease does. */
+/* A look at a descriptor needs no right, and the C library's fstat() may be one. A lease does. */
 static int add_asked_in_part(scmp_filter_ctx filter)
 {
-	const struct scmp_arg_cmp lease = SCMP_CMP(1, SCMP_CMP_EQ, F_SETLEASE, 0);
-	const struct scmp_arg_cmp other = SCMP_CMP(1, SCMP_CMP_NE, F_SETLEASE, 0);
+	const struct scmp_arg_cmp lease = IS(1, F_SETLEASE);
 	int err = by_bit(filter, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, SCMP_ACT_ALLOW, ASK);
 
 	if (!err)
 		err = by_bit(filter, SCMP_SYS(statx), 2, AT_EMPTY_PATH, SCMP_ACT_ALLOW, ASK);
-	if (!err)
-		err = lib.rule_add_array(filter, ASK, SCMP_SYS(fcntl), 1, &lease);
-	return err ? err : lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, &other);
+	return err ? err : lib.rule_add_array(filter, ASK, SCMP_SYS(fcntl), 1, &lease);
 }
 
 /* Returns 0, or an error where the kernel or the library cannot do it. */
@@ -674,16 +783,17 @@ static int add_recorder(scmp_filter_ctx filter, unsigned int need)
 		const int *calls;
 		size_t count;
 	} lists[] = {
-		{ always, COUNT(always) },   { while_opening, COUNT(while_opening) },
-		{ to_make, COUNT(to_make) }, { to_rename, COUNT(to_rename) },
-		{ to_loop, COUNT(to_loop) }, { to_record, COUNT(to_record) },
-		{ fatal_to_recorder, 2 },
+		{ always, COUNT(always) },	 { to_make, COUNT(to_make) },
+		{ to_rename, COUNT(to_rename) }, { to_loop, COUNT(to_loop) },
+		{ to_record, COUNT(to_record) }, { to_reach, COUNT(to_reach) },
+		{ to_run, COUNT(to_run) },
 	};
 	const bool runs = need & XVT_SANDBOX_RUNS;
+	const bool reaches = need & (XVT_SANDBOX_NETWORKS | XVT_SANDBOX_RUNS);
 	int err = 0;
 	size_t i;
 
-	for (i = 0; !err && i < COUNT(lists) - !runs; i++)
+	for (i = 0; !err && i < COUNT(lists) - !reaches - !runs; i++)
 		err = allow_all(filter, need, lists[i].calls, lists[i].count);
 	if (!err && need & XVT_SANDBOX_ASKS)
 		err = add_asked(filter);
@@ -691,7 +801,7 @@ static int add_recorder(scmp_filter_ctx filter, unsigned int need)
 		err = add_fatal_to_recorder(filter, need);
 	if (!err)
 		err = add_sockets(filter, need);
-	return err ? err : add_recorder_arguments(filter);
+	return err ? err : add_recorder_arguments(filter, need);
 }
 
 static int listener = -1;

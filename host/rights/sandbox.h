@@ -27,13 +27,17 @@ enum xvt_sandbox_need {
  * threads. The process is killed (SIGSYS) if it makes a socket, runs a program, makes a process or
  * an io_uring, and without XVT_SANDBOX_LOOPS a thread; and without XVT_SANDBOX_OPENS, if it opens
  * or makes a file, or without XVT_SANDBOX_RENAMES renames or removes one. Other calls fail with
- * EPERM. Memory cannot be made executable, nor a file set-user-ID. A second call without
- * XVT_SANDBOX_OPENS takes these away, and nothing else.
+ * EPERM. Memory cannot be made executable, nor a file set-user-ID; a terminal gets no input, and
+ * no descriptor an owner that gets signals. A second call without XVT_SANDBOX_OPENS takes these
+ * away, and nothing else.
  *
- * With XVT_SANDBOX_RECORDS, in the only call, the process may open files, make UNIX and netlink
- * sockets, threads and processes. It is killed if it runs a program (without XVT_SANDBOX_RUNS),
+ * With XVT_SANDBOX_RECORDS, in the only call, the process may open files, and make UNIX and netlink
+ * sockets and threads. It is killed if it runs a program (without XVT_SANDBOX_RUNS),
  * makes a socket of a network (without XVT_SANDBOX_NETWORKS or _RUNS), looks into another process,
- * mounts, loads modules or BPF, or makes an io_uring; memory cannot be written and run.
+ * mounts, loads modules or BPF, or makes an io_uring. It has no other memory to run than what it
+ * has (with one of these two: none that it may write), makes no process (with _RUNS it may), and
+ * sends signals, limits and CPUs to itself, and signals by descriptors from before
+ * (base/child.h), and no message with an address or a descriptor.
  * With XVT_SANDBOX_ASKS, opening, making, renaming and removing files, connecting sockets and
  * making those of a network wait for an answer by xvt_sandbox_listener(); binding a socket, links
  * and changes of a file's mode or times by its name kill the process.

@@ -156,9 +156,8 @@ denied() {
 	echo "# $(cat "$work/err")"
 	return 1
 }
-for how in secret child; do
-	check "a recorder: $how: refused, and that is said" denied $how "$secret"
-done
+check "a recorder: a file of its user: refused, and that is said" denied secret "$secret"
+check "a recorder: a process of its own: refused" held fork 1 "${recorder[@]}"
 elsewhere=(unshare -m sh -c 'mount -t tracefs t /mnt && exec "$@"' -)
 if "${elsewhere[@]}" true 2>/dev/null; then
 	check "a recorder: a file of tracefs at another place: refused, and that is said" denied change /mnt/current_tracer "${elsewhere[@]}"

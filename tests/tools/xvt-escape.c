@@ -26,7 +26,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,18 +101,6 @@ static int connect_to(const char *path)
 	return connect(fd, (struct sockaddr *)&to, sizeof(to));
 }
 
-/* Does it in a child. */
-static int by_child(const char *path)
-{
-	pid_t child = fork();
-	int status;
-
-	if (!child)
-		_exit(open(path, O_RDONLY) < 0);
-	waitpid(child, &status, 0);
-	return status ? -1 : 0;
-}
-
 /* What a recorder may do with its own files, with others. */
 static int escape_by_name(const char *how, const char *path)
 {
@@ -128,8 +115,6 @@ static int escape_by_name(const char *how, const char *path)
 	snprintf(private, sizeof(private), "%s/private", getenv("XVT_ESCAPE_FOLDER"));
 	if (strcmp(how, "look") == 0)
 		return stat(private, &st);
-	if (strcmp(how, "child") == 0)
-		return by_child(path);
 	if (strcmp(how, "change") == 0)
 		return open(path, O_RDWR);
 	if (strcmp(how, "create") == 0)
