@@ -147,6 +147,16 @@ $(BUILD)/tests/tools/xvt-escape: tests/tools/xvt-escape.c $(BUILD)/host/cli/main
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Wl,--wrap=xvt_crc32c,--wrap=xvt_sandbox_enter,--wrap=io_uring_queue_init_params -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)
 
+# The same without one of its walls.
+BREAKOUT = xvt_crc32c xvt_sandbox_enter xvt_library_load xvt_rules_find xvt_place_open xvt_public_open \
+	   xvt_public_place xvt_capabilities_keep xvt_limit_memory xvt_limit_files \
+	   xvt_limit_files_to_open
+
+$(BUILD)/tests/tools/xvt-breakout: tests/tools/xvt-breakout.c $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) $(BREAKOUT:%=-Wl,--wrap=%) -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)
+
 # The program itself, one of whose allocations fails.
 NO_MEMORY = malloc calloc realloc aligned_alloc strdup strndup open_memstream asprintf mmap
 

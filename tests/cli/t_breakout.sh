@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
+# shellcheck disable=SC2317
+# The table of docs/security.md, attack by attack: what a parser that was taken over tries, and the wall that stops it.
+# Each attack is made again without that wall, and succeeds then: so it is this wall that stops it, and the attack is one.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+export XVTRACE_RUN_DIR=$work/run
+breakout=$BUILD/tests/tools/xvt-breakout
+if ! "$xvtrace" doctor --json | jq -e '.sandbox' >/dev/null; then
+	echo "skip - the sandbox: there is none here (libseccomp, the kernel, or a build with sanitizers)"
+	exit 77
+fi
+mkdir "$work/run" "$work/shut"
+for region in g p/a/third; do
+	mkdir -p "$(dirname "$work/$region")"
+	"$xvtrace" region create "$work/$region" --size 256K --rings 1 || exit 1
+	"$BUILD/xvt-emit" "$work/$region" --count 100000000 --rate 1000 >/dev/null 2>&1 &
+	pids+=($!)
+done
+"$BUILD/tests/tools/xvt-mktrace" 300 0 "$work/t.xvt" >/dev/null || exit 1
+python3 -c 'import socket, sys, time
+for kind, path in ((socket.SOCK_DGRAM, "datagrams"), (socket.SOCK_STREAM, "server")):
+    s = socket.socket(socket.AF_UNIX, kind); s.bind(sys.argv[1] + "/" + path); globals()[path] = s
+server.listen(1000)
+time.sleep(1000)' "$work" &
+pids+=($!)
+poll test -S "$work/server"
+
+secret=$work/secret
+renew() {
+	rm -rf "$work/made" "$work/named" "$work/secret" "$work/q" "$work/q.moved"
+	(umask 077 && echo secret >"$secret")
+	mkdir -p "$work/q" "$work/r" && cp "$work/g" "$work/q/g" && cp "$secret" "$work/r/g"
+}
+
+# tries WITHOUT STAGE HOW ARG COMMAND...: $status, and $said: what the attack says
+tries() {
+	renew
+	status=0
+	local target=$work/named
+	[ "$3" != "replaced file" ] || target=$secret
+	[ "$3" != "replaced folder" ] || target=$work/r
+	said=$(ulimit -Sn 256 && XVT_BREAKOUT_WITHOUT=$1 XVT_BREAKOUT_AT=$2 XVT_BREAKOUT=$3 XVT_BREAKOUT_ARG=$4 \
+		XVT_BREAKOUT_TARGET=$target timeout 60 "$breakout" "${@:5}" 2>&1 >/dev/null </dev/null) || status=$?
+} 2>/dev/null # the shell's words on a process that was killed
+is() { # OUTCOME
+	case $1 in
+	held) grep -qx held <<<"$said" ;;
+	killed) [ $status -eq 159 ] && ! grep -qx escaped <<<"$said" ;;
+	ended) [ $status -eq 137 ] && ! grep -qx escaped <<<"$said" ;;
+	esac && return
+	echo "# $status: $said"
+	return 1
+}
+escaped() { grep -qx escaped <<<"$said" || { echo "# $status: $said"; return 1; }; }
+
+# wall STAGE OUTCOME WALL HOW ARG TEXT COMMAND...
+attacks=0
+wall() {
+	attacks=$((attacks + 1))
+	tries "" "$1" "$4" "$5" "${@:7}"
+	check "$6: $2" is "$2"
+	tries "$3" "$1" "$4" "$5" "${@:7}"
+	check "$6, without $3: it escapes" escaped
+}
+recorder() { # OUTCOME WALL HOW ARG TEXT
+	wall 1 "$@" record -q -o "$work/out" -r g="$work/g" -r q="$work/q/g" -r "$work/p/*/third" --join-timeout 0 --duration 20
+}
+reader() { wall 2 "$@" report -q "$work/t.xvt"; }
+
+recorder held ioctl tiocsti "" "input for a terminal"
+recorder held ioctl "tiocsti high" "" "the same, with high bits (CVE-2019-10063)"
+recorder held ioctl "tioclinux high" "" "input for a console, with high bits"
+recorder held ioctl "tiocspgrp high" "" "a terminal's foreground, with high bits"
+recorder held ioctl fiosetown "" "signals by a descriptor's owner, by ioctl()"
+recorder held fcntl setown "" "signals by a descriptor's owner"
+recorder held fcntl "setown high" "" "the same, with high bits"
+recorder held fcntl async "" "signals to the owner that a descriptor has"
+recorder held kill kill "" "a signal to another process"
+recorder held kill "kill high" "" "the same, with high bits"
+recorder held tgkill tgkill "" "a signal to another thread"
+recorder held rt_sigqueueinfo sigqueue "" "a signal with a value"
+recorder held pidfd_open pidfd "" "a signal by a descriptor"
+recorder held getsockopt "peer pidfd" "" "a descriptor of the process at the end of a socket"
+recorder held prlimit64 prlimit "" "another process's limits"
+recorder held prlimit64 "prlimit high" "" "the same, with high bits"
+recorder held "sched_setaffinity xvt_capabilities_keep" affinity "" "another process's CPUs"
+recorder held "socketpair sendmsg" "new datagram" "$work/datagrams" "a datagram to a socket of root's"
+recorder held sendmsg sendmsg "$work/datagrams" "the same, by a socket from before"
+recorder held sendmmsg sendmmsg "$work/datagrams" "the same, by sendmmsg()"
+recorder held sendto sendto "$work/datagrams" "the same, by sendto()"
+recorder held sendmsg descriptor "" "a descriptor for another process"
+recorder held mmap "own code" "$work/out" "code that it wrote to its output"
+recorder held mmap exec "" "executable memory"
+recorder held mmap wx "" "memory that is written and run"
+recorder held mprotect protect "" "memory that is written, then run"
+recorder held clone fork "" "a process that outlives it"
+recorder held clone vfork "" "the same, by clone()"
+recorder held "inotify_init1 inotify_add_watch" inotify "$work/shut" "what happens in a folder"
+recorder held lgetxattr xattr "$secret" "attributes of a file"
+recorder held seccomp filter "" "another filter"
+recorder held prctl tracer "" "to be traced by another process"
+recorder held fchmod suid "" "a file that runs as its owner"
+recorder held xvt_limit_memory memory "" "memory without end"
+recorder held xvt_limit_files files "" "more open files"
+recorder killed "execve mmap mprotect arch_prctl" run "" "a program"
+recorder killed "ptrace xvt_capabilities_keep" ptrace "" "to trace another process"
+recorder killed "process_vm_readv xvt_capabilities_keep" peek "" "to read another process"
+recorder killed io_uring_setup ring "" "a ring that opens files"
+recorder killed symlink symlink "$work/made" "a link"
+recorder killed chmod mode "$secret" "the mode of a file"
+recorder killed bind bind "$work/made" "a socket of its own name"
+recorder ended xvt_rules_find write "$secret" "to write a file"
+recorder ended xvt_rules_find create "$secret" "to empty a file"
+recorder ended xvt_rules_find remove "$secret" "to remove a file"
+recorder ended xvt_rules_find rename "$secret" "to rename a file"
+recorder ended xvt_rules_find link "$secret" "to give a file another name"
+recorder ended xvt_rules_find connect "$work/server" "to connect to a socket"
+recorder ended openat write /proc/self/mem "to write its own code"
+recorder ended socket inet "" "a socket of a network"
+recorder ended xvt_rules_find write "$work/p/a/../../secret" "a path out of a pattern"
+recorder held xvt_public_open read "$secret" "to read a file of its user"
+recorder held xvt_place_open "replaced file" "$work/q/g" "a region that is replaced by a link"
+recorder held xvt_place_open "replaced folder" "$work/q" "a region whose folder is replaced by a link"
+
+reader held fcntl setown "" "a reader: signals by a descriptor's owner"
+reader held fcntl "setown high" "" "a reader: the same, with high bits"
+reader held fcntl async "" "a reader: signals to the owner that a descriptor has"
+reader held ioctl "tiocsti high" "" "a reader: input for a terminal, with high bits"
+reader held mmap exec "" "a reader: executable memory"
+reader held prlimit64 prlimit "" "a reader: another process's limits"
+reader held prctl tracer "" "a reader: to be traced by another process"
+reader killed kill kill "" "a reader: a signal"
+reader killed "openat xvt_limit_files_to_open" read "$secret" "a reader: a file"
+reader killed "socket xvt_limit_files_to_open" inet "" "a reader: a socket"
+reader killed clone vfork "" "a reader: a process"
+reader killed "execve mmap mprotect arch_prctl openat access newfstatat set_tid_address set_robust_list rseq prlimit64 xvt_limit_files_to_open" run "" "a reader: a program"
+
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 711 "$work"
+	install -d -m 700 -o nobody "$work/shut" && install -m 600 -o nobody /dev/null "$work/shut/there"
+	recorder ended xvt_public_place made "$work/shut/there" "whether a file is there, by mkdir()"
+	recorder held xvt_public_open "not there" "$work/shut/not" "whether a file is there, by open()"
+	recorder held xvt_capabilities_keep look "$work/shut/there" "to look at a file of another user"
+	recorder killed "unshare xvt_capabilities_keep" unshare "" "a namespace"
+	recorder killed "chroot xvt_capabilities_keep" chroot "" "another root"
+else
+	echo "skip - files of other users: not root here"
+fi
+check "attacks: 30 or more, here $attacks" test $attacks -ge 30
+[ $failures -eq 0 ]
