@@ -95,8 +95,8 @@ static size_t add_machines(const struct xvt_recording *rec, const struct xvt_fli
 }
 
 /* The rules are the recorder's own: so are the regions, and the folder. */
-static void confine(struct xvt_opener **opener, const struct xvt_flight_options *opt,
-		    const struct xvt_session *s)
+static int confine(struct xvt_opener **opener, const struct xvt_flight_options *opt,
+		   const struct xvt_session *s)
 {
 	struct xvt_rules rules = { 0 };
 
@@ -105,7 +105,8 @@ static void confine(struct xvt_opener **opener, const struct xvt_flight_options 
 		*opener = NULL;
 	}
 	xvt_rules_free(&rules);
-	xvt_confine_recorder(opt->business.machines->libvirt_uri, *opener, opt->memory_bytes);
+	return xvt_confine_recorder(opt->business.machines->libvirt_uri, *opener,
+				    opt->memory_bytes);
 }
 
 static int read_all(const struct xvt_flight_options *opt, const struct xvt_flight_job *job,
@@ -130,8 +131,7 @@ static int read_all(const struct xvt_flight_options *opt, const struct xvt_fligh
 
 	if (status != XVT_EXIT_OK)
 		return status;
-	confine(opener, opt, rec.session);
-	if (!add_machines(&rec, job))
+	if (confine(opener, opt, rec.session) || !add_machines(&rec, job))
 		return xvt_recording_end(&rec, XVT_EXIT_FAIL, 0);
 	err = xvt_recording_take_snapshot(&rec);
 	if (!xvt_session_snapshot_done(rec.session, &moment_ns))
@@ -142,9 +142,12 @@ static int read_all(const struct xvt_flight_options *opt, const struct xvt_fligh
 static int read_all_with_opener(const struct xvt_flight_options *opt,
 				const struct xvt_flight_job *job)
 {
-	struct xvt_opener *opener = xvt_business_begin("flight recorder", &opt->business);
-	const int status = read_all(opt, job, &opener);
+	struct xvt_opener *opener = NULL;
+	int status;
 
+	if (xvt_business_begin("flight recorder", &opt->business, &opener))
+		return XVT_EXIT_FAIL;
+	status = read_all(opt, job, &opener);
 	xvt_opener_end(opener);
 	return status;
 }

@@ -75,26 +75,31 @@ static void died(void *arg)
 		  about->output);
 }
 
-struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_business *b)
+int xvt_business_begin(const char *command, const struct xvt_business *b,
+		       struct xvt_opener **opener)
 {
 	static const struct xvt_opener_ops ops = {
 		.begin = xvt_confine_opener, .refused = refused, .denied = denied, .died = died
 	};
 	static struct about about;
-	struct xvt_opener *opener = NULL;
 	int err;
 
 	/* What is run for libvirt, or the keys that it needs, no rule can tell. */
 	if (xvt_sandbox_check() ||
 	    xvt_libvirt_way(b->machines->libvirt_uri) != XVT_LIBVIRT_BY_SOCKET)
-		return NULL;
+		return 0;
 	about = (struct about){ command, b->output };
-	err = xvt_opener_start(&opener, &ops, &about);
-	if (err)
+	err = xvt_opener_start(opener, &ops, &about);
+	if (err == -ENOTSUP) {
 		xvt_warn("sandbox",
 			 "the recorder opens files itself, as no other process can do it here: %s",
 			 strerror(-err));
-	return err ? NULL : opener;
+		return 0;
+	}
+	if (err)
+		xvt_error("sandbox", "cannot start the process that opens files: %s",
+			  strerror(-err));
+	return err;
 }
 
 /* --- rules --- */

@@ -14,9 +14,11 @@ struct xvt_business {
 	const struct xvt_opt_list *qmp, *doorbells;
 };
 
-/* Start an opener, before anything is open. Returns NULL, perhaps after a warning, where there is
- * none. `command` and `b` are for its messages. */
-struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_business *b);
+/* Start an opener, before anything is open. *opener stays NULL, perhaps after a warning, where
+ * there can be none. `command` and `b` are for its messages. Returns 0, or -errno after an error
+ * message: nothing is recorded without this wall because memory or descriptors are short. */
+int xvt_business_begin(const char *command, const struct xvt_business *b,
+		       struct xvt_opener **opener);
 
 /* Tell it what the recorder needs. `config`, `control`: paths or NULL. `rules` gets the same, for
  * xvt_rules_free(). Returns 0 or -errno. */

@@ -1096,8 +1096,8 @@ static void tell_open(struct recorder *r)
 	xvt_warn("sandbox", "%s", text);
 }
 
-/* Take the rights away that the passes do not need. */
-static void confine(struct recorder *r)
+/* Take the rights away that the passes do not need. Returns 0, or -errno after an error message. */
+static int confine(struct recorder *r)
 {
 	const char *control = r->rec.control ? xvt_server_listener(r->rec.control)->path : NULL;
 	const struct xvt_business business = business_of(r);
@@ -1112,10 +1112,12 @@ static void confine(struct recorder *r)
 		xvt_opener_end(r->opener);
 		r->opener = NULL;
 	}
-	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
-	tell_open(r);
-	if (r->opener)
+	err = xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
+	if (!err)
+		tell_open(r);
+	if (!err && r->opener)
 		xvt_recording_needs(&r->rec, xvt_opener_pid(r->opener), "opens files");
+	return err;
 }
 
 static int record(struct recorder *r)
@@ -1142,8 +1144,8 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK)
 		status = make_page_folder(opt->clock_page);
 	xvt_regions_begin();
-	if (status == XVT_EXIT_OK)
-		r->opener = xvt_business_begin(r->how->command, &business);
+	if (status == XVT_EXIT_OK && xvt_business_begin(r->how->command, &business, &r->opener))
+		status = XVT_EXIT_FAIL;
 	if (status == XVT_EXIT_OK)
 		status = begin_armed(r);
 	if (status == XVT_EXIT_OK)
@@ -1176,8 +1178,9 @@ static int record(struct recorder *r)
 		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
 				       rec->logs, on_joined, r);
 	r->serve.follow = r->follow;
+	if (status == XVT_EXIT_OK && !err && confine(r))
+		status = XVT_EXIT_FAIL;
 	if (status == XVT_EXIT_OK && !err) {
-		confine(r);
 		err = run(r);
 		/* They end now, one after the other. */
 		rec->helper_count = 0;

@@ -120,7 +120,12 @@ void xvt_confine_opener(void)
 	xvt_limit_memory(OPENER_MEMORY);
 }
 
-void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes)
+static bool is_short(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
+int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes)
 {
 	static const unsigned int needs[] = {
 		[XVT_LIBVIRT_BY_SOCKET] = 0,
@@ -136,7 +141,11 @@ void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, ui
 	if (opener) {
 		err = ask(opener);
 		if (!err)
-			return;
+			return 0;
+		if (is_short(err)) {
+			xvt_error("sandbox", "cannot enter it: %s", strerror(-err));
+			return err;
+		}
 		xvt_warn("sandbox",
 			 "the kernel lets no other process decide what the recorder opens: %s",
 			 strerror(-err));
@@ -144,4 +153,5 @@ void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, ui
 	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | needs[xvt_libvirt_way(libvirt_uri)]);
 	if (err && err != -ENOPKG && err != -ENOTSUP)
 		xvt_warn("sandbox", "cannot enter it, recording without: %s", strerror(-err));
+	return 0;
 }

@@ -43,9 +43,10 @@ void xvt_confine_opener(void);
  * look into no process, load nothing into the kernel, reach no network. `libvirt_uri` (NULL:
  * libvirt's own) may name a transport that is a network or a program, which can be used then. With
  * an opener, which has its rules, it opens, makes and removes files by that only. `memory_bytes`:
- * what it may use for events; its limit of memory follows from that.
+ * what it may use for events; its limit of memory follows from that. Returns 0, also after a
+ * warning where the kernel lets no other process open files, or there is no sandbox; or -errno
+ * after an error message: memory or descriptors are short.
  */
-void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener,
-			  uint64_t memory_bytes);
+int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes);
 
 #endif /* XVT_CONFINE_H */

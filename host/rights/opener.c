@@ -457,7 +457,7 @@ static int do_rename(struct call *c, int from_fd, uint64_t from, int to_fd, uint
 	return err;
 }
 
-/* The process of a thread; 0: it is gone. */
+/* The process of a thread; 0 or -errno: it is gone, or cannot be found. */
 static pid_t process_of(pid_t tid)
 {
 	char path[64], line[128];
@@ -466,20 +466,25 @@ static pid_t process_of(pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	f = fopen(path, "re");
-	while (f && !pid && fgets(line, sizeof(line), f)) {
+	if (!f)
+		return -errno;
+	while (!pid && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "Tgid: %d", &pid) != 1)
 			pid = 0;
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
 	return pid;
 }
 
 /* The asking process's descriptor, shared with this process. Returns it or -errno. */
 static int borrow(pid_t tid, int fd)
 {
-	int process = (int)syscall(SYS_pidfd_open, process_of(tid), 0), mine;
+	const pid_t pid = process_of(tid);
+	int process, mine;
 
+	if (pid <= 0)
+		return pid ? pid : -ESRCH;
+	process = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (process < 0)
 		return -errno;
 	mine = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
@@ -1053,7 +1058,9 @@ int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *op
 	if (!err) {
 		tracer = o->pid;
 		let_it_read();
-		err = ask(o->sock, &(struct message){ .kind = PROBE }) ? -ENOTSUP : 0;
+		err = ask(o->sock, &(struct message){ .kind = PROBE });
+		if (err && err != -EMFILE && err != -ENFILE && err != -ENOMEM)
+			err = -ENOTSUP;
 	}
 	if (err)
 		xvt_opener_end(o);

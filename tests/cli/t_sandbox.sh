@@ -192,6 +192,16 @@ networks() { # URI: of libvirt
 }
 check "a recorder whose libvirt is in a network may reach it" networks qemu://other.example/system
 check "but not by a name in the path" eval '! networks qemu:///session?name=//other'
+# With few descriptors it may fail, at any place, but not go on without a wall.
+walls() {
+	local few
+	for few in $(seq 5 30); do
+		(ulimit -n "$few" && timeout 60 "$xvtrace" "${recorder[@]:0:10}" --duration 0.05) 2>&1 | tee -a "$work/few" |
+			grep -E 'opens files itself|recording without|no other process decide' && return 1
+	done
+	grep -q 'Too many open files' "$work/few"
+}
+check "a recorder: few descriptors: no recording without its opener" walls
 few_files() { (ulimit -Sn 256 && held raise 1 "${recorder[@]}"); }
 check "a recorder: more open files than it was allowed: refused" few_files
 check "a recorder: memory without end: refused" held "memory more" 1 "${recorder[@]}"
