@@ -19,7 +19,6 @@
 #include <liburing.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +45,10 @@
 #include "rights/sandbox.h"
 #include "trace/crc32c.h"
 
+#ifdef XVT_SECCOMP_SONAME
+#include <seccomp.h>
+#endif
+
 #define HIGH 0xffffffff00000000ull /* the kernel reads an int */
 
 static bool is_without(const char *wall)
@@ -61,6 +64,13 @@ static bool is_without(const char *wall)
 }
 
 /* ------------------------------------------------------------------ walls: the filter */
+
+int __real_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
+			    const char **missing);
+int __wrap_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
+			    const char **missing);
+
+#ifdef XVT_SECCOMP_SONAME
 
 static int (*add_array)(scmp_filter_ctx, uint32_t, int, unsigned int, const struct scmp_arg_cmp *);
 static int (*resolve)(const char *name);
@@ -103,11 +113,6 @@ static int add_others(scmp_filter_ctx filter, uint32_t action, int call, unsigne
 	return is_call(call) ? 0 : add_array(filter, action, call, count, arguments);
 }
 
-int __real_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
-			    const char **missing);
-int __wrap_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
-			    const char **missing);
-
 int __wrap_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
 			    const char **missing)
 {
@@ -125,8 +130,17 @@ int __wrap_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
 	return err;
 }
 
-/* ------------------------------------------------------------------ walls: the opener, the limits
- */
+#else
+
+int __wrap_xvt_library_load(const char *name, const struct xvt_symbol *symbols,
+			    const char **missing)
+{
+	return __real_xvt_library_load(name, symbols, missing);
+}
+
+#endif /* XVT_SECCOMP_SONAME */
+
+/* ------------------------------------------------------------------ walls: opener and limits */
 
 bool __real_xvt_rules_find(const struct xvt_rules *rules, const char *path, unsigned int rights,
 			   struct xvt_place *place);
