@@ -1062,7 +1062,6 @@ static int begin_libvirt(struct recorder *r)
 		xvt_error("libvirt", "cannot start the process that asks it: %s", strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
-	xvt_libvirt_ask_by(r->libvirt.fd);
 	xvt_recording_needs(&r->rec, &r->libvirt.pid, "asks libvirt");
 	return XVT_EXIT_OK;
 }
@@ -1112,6 +1111,8 @@ static int confine(struct recorder *r)
 		xvt_opener_end(r->opener);
 		r->opener = NULL;
 	}
+	if (r->libvirt.pid)
+		xvt_libvirt_ask_by(r->libvirt.fd);
 	err = xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
 	if (!err)
 		tell_open(r);

@@ -372,7 +372,10 @@ static int do_remove(struct call *c, int dirfd, uint64_t address, int flags)
 /* Whether the answer, that there is a file, tells the asking process nothing. */
 static bool knows(const struct call *c)
 {
-	return xvt_rules_pass(&c->s->rules, c->path) || xvt_public_place(c->path);
+	struct xvt_place place;
+
+	return xvt_rules_find(&c->s->rules, c->path, 0, &place) ||
+	       xvt_rules_pass(&c->s->rules, c->path) || xvt_public_place(c->path);
 }
 
 static int do_mkdir(struct call *c, int dirfd, uint64_t address, mode_t mode)

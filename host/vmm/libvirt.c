@@ -305,7 +305,7 @@ static uint64_t now_ns(void)
 /* The question whether the daemon answers, which another process asks. */
 static struct {
 	int fd;	     /* of xvt_libvirt_ask_by(); -1: a child of this process asks */
-	pid_t child; /* that child */
+	pid_t child; /* that child; 0: the process at `fd` was asked */
 	bool asked;
 } question = { .fd = -1 };
 
@@ -344,6 +344,7 @@ static int ask(const char *uri)
 	if (question.asked)
 		return 0;
 	vir.SetErrorFunc(NULL, quiet);
+	question.child = 0;
 	if (question.fd >= 0) {
 		if (send(question.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
 			return -errno;
@@ -365,7 +366,7 @@ static int await(bool wait, int *status)
 	struct pollfd p = { .fd = question.fd, .events = POLLIN };
 	ssize_t n;
 
-	if (question.fd >= 0) {
+	if (!question.child) {
 		if (poll(&p, 1, wait ? 2000 * (int)ANSWER_SECONDS : 0) <= 0)
 			return -EAGAIN;
 		n = recv(question.fd, status, sizeof(*status), MSG_DONTWAIT);
