@@ -139,7 +139,10 @@ struct xvt_region_hdr {
 	/* [guest] panics of its kernel, in all generations, each after its PANIC record: a host
 	 * that reads no rings sees them, and one for whose record no ring had room. */
 	uint32_t panics;
-	uint32_t reserved[1];
+	/* [guest] Not 0: another machine with this memory asks whether a machine writes here; with
+	 * REFUSED it was refused, in this generation. xvt_region.h has the rule. */
+	uint32_t claim;
+#define XVT_CLAIM_REFUSED 1u
 	uint32_t host_events; /* [guest] enum xvt_host_events; 0 at the begin of a generation */
 	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
 };
@@ -147,6 +150,7 @@ XVT_ASSERT(sizeof(struct xvt_region_hdr) == 232, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, region_size) == 24, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, align) == 72, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, boot_uuid) == 112, "region header layout");
+XVT_ASSERT(offsetof(struct xvt_region_hdr, claim) == 160, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, host_events) == 164, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, vm_name) == 168, "region header layout");
 

@@ -212,12 +212,63 @@ uint32_t xvt_region_new_generation(void *base, const struct xvt_geometry *g,
 	xvt_store(&h->displaced, 0);
 	xvt_store(&h->ringless, 0);
 	xvt_store(&h->host_events, XVT_HOST_EVENTS_UNKNOWN);
+	xvt_store(&h->claim, 0); /* of a machine that asks just now: it is refused by that */
 	header_describe(h, layout);
 	for (ring = 0; ring < g->ring_count; ring++)
 		xvt_ring_new_generation((void *)((uint8_t *)base + xvt_ctl_off(g, ring)), g,
 					generation, layout->clock_id);
 	xvt_store_release(&h->generation, generation);
 	return generation;
+}
+
+bool xvt_region_in_use(const void *base, uint64_t size, const uint8_t uuid[16])
+{
+	struct xvt_region_hdr copy;
+	struct xvt_geometry g;
+	struct xvt_fault fault;
+	uint32_t ring;
+
+	memcpy(&copy, base, sizeof(copy));
+	if (xvt_check_header(&copy, size, &g, &fault) ||
+	    !memcmp(copy.boot_uuid, uuid, sizeof(copy.boot_uuid)))
+		return false;
+	for (ring = 0; ring < g.ring_count; ring++) {
+		const struct xvt_ring_ctl *c =
+			(const void *)((const uint8_t *)base + xvt_ctl_off(&g, ring));
+
+		if (xvt_load(&c->state) == XVT_RING_ONLINE)
+			return true;
+	}
+	return false;
+}
+
+uint32_t xvt_claim_put(void *base, uint32_t random)
+{
+	struct xvt_region_hdr *h = base;
+	uint32_t claim = random & ~XVT_CLAIM_REFUSED;
+
+	if (!claim)
+		claim = 2;
+	xvt_store_release(&h->claim, claim);
+	return claim;
+}
+
+bool xvt_claim_stands(const void *base, uint32_t claim)
+{
+	const struct xvt_region_hdr *h = base;
+
+	return xvt_load_acquire(&h->claim) == claim;
+}
+
+bool xvt_claim_answer(void *base)
+{
+	struct xvt_region_hdr *h = base;
+	uint32_t claim = xvt_load(&h->claim);
+
+	/* Not a plain store: a claim that came since has its own answer. */
+	return claim && !(claim & XVT_CLAIM_REFUSED) &&
+	       __atomic_compare_exchange_n(&h->claim, &claim, claim | XVT_CLAIM_REFUSED, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry *g, uint32_t ring)

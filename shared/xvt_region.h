@@ -57,6 +57,24 @@ uint32_t xvt_region_new_generation(void *base, const struct xvt_geometry *g,
 void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *g,
 			     uint32_t generation, uint32_t clock_id);
 
+/*
+ * Two machines may have one memory. One that comes to rings that another boot seems to write asks
+ * first: it puts a claim, waits some periods of the other one's timer, and takes the region only if
+ * the claim still stands. A writer answers where it answers the clock. Any other value of the word
+ * is a refusal: an answer, or a third machine that asks or has just taken the region.
+ */
+
+/* Has the region a ring that is ONLINE, of a boot other than `uuid`? `size`: bytes mapped. */
+bool xvt_region_in_use(const void *base, uint64_t size, const uint8_t uuid[16]);
+
+/* Ask. Returns the claim, which is even and not 0. */
+uint32_t xvt_claim_put(void *base, uint32_t random);
+
+bool xvt_claim_stands(const void *base, uint32_t claim);
+
+/* The region is ours: refuse a machine that asks for it. Returns whether one did. Context: any. */
+bool xvt_claim_answer(void *base);
+
 /* Bind `w` to a ring of this build's back-end. The caller then sets type, cpu, hw_id and state, and
  * may set clock. */
 void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry *g, uint32_t ring);

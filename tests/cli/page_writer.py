@@ -105,6 +105,7 @@ def begin_generation():  # [2]
     ctl.put("commit", start)
     hdr.put("displaced", 0)
     hdr.put("ringless", 0)
+    hdr.put("claim", 0)
     hdr.put("host_events", 0)
     hdr.put("kind", 2)
     hdr.put("clock_id", CALLER)

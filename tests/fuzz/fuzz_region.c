@@ -146,6 +146,7 @@ static const struct word words[] = {
 	WORD(IN_HEADER, xvt_region_hdr, ringless),
 	WORD(IN_HEADER, xvt_region_hdr, host_events),
 	WORD(IN_HEADER, xvt_region_hdr, panics),
+	WORD(IN_HEADER, xvt_region_hdr, claim),
 };
 
 static struct {

@@ -129,7 +129,7 @@ static const struct {
 	{ FIELD(displaced), UINT32_MAX, 0, NULL },
 	{ FIELD(ringless), UINT32_MAX, 0, NULL },
 	{ FIELD(panics), UINT32_MAX, 0, NULL },
-	{ FIELD(reserved), UINT64_MAX, 0, NULL },
+	{ FIELD(claim), UINT32_MAX, 0, NULL },
 	{ FIELD(host_events), UINT32_MAX, 0, NULL },
 	{ FIELD(vm_name), UINT64_MAX, 0, NULL },
 };

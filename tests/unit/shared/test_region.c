@@ -183,12 +183,12 @@ START_TEST(new_generation_starts_at_the_next_border_and_keeps_the_counters)
 		ring.w.host->cons = ut_resv(&ring) & ~1023ull;
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + gen, gen, 8), 0);
 		resv = ut_resv(&ring);
-		h->displaced = h->ringless = h->host_events = gen;
+		h->displaced = h->ringless = h->host_events = h->claim = gen;
 		ck_assert_uint_eq(xvt_region_new_generation(ring.base, &ring.g, &l, uuid), gen);
 		ck_assert_uint_eq(h->generation, gen);
 		ck_assert_uint_eq(h->kind, XVT_KIND_LINUX);
 		/* What was said of the generation before is not said of this one. */
-		ck_assert_uint_eq(h->displaced | h->ringless | h->host_events, 0);
+		ck_assert_uint_eq(h->displaced | h->ringless | h->host_events | h->claim, 0);
 		ck_assert_int_eq(memcmp(h->boot_uuid, uuid, 16), 0);
 		ck_assert_uint_eq(c->generation, gen);
 		ck_assert_uint_eq(ut_resv(&ring), xvt_pos_roundup(&ring.g, resv));
@@ -206,6 +206,54 @@ START_TEST(new_generation_starts_at_the_next_border_and_keeps_the_counters)
 END_TEST
 
 /* A writer that was built with the other back-end leaves the ring to us. */
+START_TEST(region_is_in_use_while_another_boot_has_a_ring_online)
+{
+	static const uint8_t boot[16] = { 1 }, other[16] = { 2 };
+	struct xvt_layout l = { .kind = XVT_KIND_LINUX };
+	struct xvt_region_hdr *h = (void *)ring.base;
+	const uint64_t size = ring.g.region_size;
+	struct xvt_ring_ctl *last =
+		(void *)(ring.base + xvt_ctl_off(&ring.g, ring.g.ring_count - 1));
+
+	xvt_region_new_generation(ring.base, &ring.g, &l, boot);
+	ck_assert(!xvt_region_in_use(ring.base, size, other));
+	last->state = XVT_RING_ONLINE;
+	ck_assert(xvt_region_in_use(ring.base, size, other));
+	ck_assert(!xvt_region_in_use(ring.base, size, boot));
+	ck_assert(!xvt_region_in_use(ring.base, size / 2, other)); /* no region of ours */
+	last->state = XVT_RING_OFFLINE;
+	ck_assert(!xvt_region_in_use(ring.base, size, other));
+	last->state = XVT_RING_ONLINE;
+	h->magic = 0;
+	ck_assert(!xvt_region_in_use(ring.base, size, other));
+}
+END_TEST
+
+/* Whatever changes a claim refuses the machine that asks. */
+START_TEST(claim_stands_until_another_machine_speaks)
+{
+	static const uint8_t boot[16] = { 1 };
+	struct xvt_layout l = { .kind = XVT_KIND_LINUX };
+	struct xvt_region_hdr *h = (void *)ring.base;
+	uint32_t claim, second;
+
+	ck_assert(!xvt_claim_answer(h)); /* none asks */
+	ck_assert_uint_eq(xvt_claim_put(h, 0), 2);
+	ck_assert_uint_eq(xvt_claim_put(h, 1), 2);
+	claim = xvt_claim_put(h, 0x12345679);
+	ck_assert_uint_eq(claim, 0x12345678);
+	ck_assert(xvt_claim_stands(h, claim));
+	ck_assert(xvt_claim_answer(h));
+	ck_assert(!xvt_claim_stands(h, claim));
+	ck_assert(!xvt_claim_answer(h)); /* once */
+	claim = xvt_claim_put(h, 10);
+	second = xvt_claim_put(h, 20);
+	ck_assert(!xvt_claim_stands(h, claim) && xvt_claim_stands(h, second));
+	xvt_region_new_generation(ring.base, &ring.g, &l, boot);
+	ck_assert(!xvt_claim_stands(h, second));
+}
+END_TEST
+
 START_TEST(new_generation_reads_what_the_other_backend_left)
 {
 	const uint32_t other =
@@ -364,6 +412,8 @@ Suite *suite_region(void)
 	tcase_add_test(tc, formatting_again_leaves_nothing_that_salvage_takes_for_new);
 	tcase_add_loop_test(tc, new_generation_starts_at_the_next_border_and_keeps_the_counters, 0,
 			    2);
+	tcase_add_test(tc, region_is_in_use_while_another_boot_has_a_ring_online);
+	tcase_add_test(tc, claim_stands_until_another_machine_speaks);
 	tcase_add_loop_test(tc, new_generation_reads_what_the_other_backend_left, 0, 6);
 	tcase_add_test(tc, ring_whose_writer_died_changing_the_backend_is_never_idle);
 	tcase_add_test(tc, metadata_is_appended_until_it_is_full);
