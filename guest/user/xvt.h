@@ -73,7 +73,9 @@ extern "C" {
 /*
  * Map a region and start the helper thread. `path` NULL: $XVT_REGION, else the first ivshmem
  * device. The first program to open a blank region begins its first generation; all others
- * join. Not thread-safe against itself and xvt_close(). Returns 0, or
+ * join. Where rings are in use by programs of another boot, it asks for up to 0.2 s whether another
+ * machine writes them, and then begins the next. Not thread-safe against itself and xvt_close().
+ * Returns 0, or
  *   -EALREADY   this process has a region open
  *   -ENOENT     no such file, or no device found
  *   -EACCES     and other errors of open(2), mmap(2), pthread_create(3)
@@ -81,7 +83,8 @@ extern "C" {
  *   -EBADMSG    not a region
  *   -EPROTO     a region of a newer version
  *   -ENOSPC     the file is shorter than its region
- *   -EBUSY      it belongs to a kernel or a bare-metal writer, or a driver has its device
+ *   -EBUSY      it belongs to a kernel or a bare-metal writer, a driver has its device, or programs
+ *               of another machine write to it
  *   -ENOLCK     its file system has no locks
  *   -ETIMEDOUT  another process holds the header's lock for more than a second
  *   -EIO        the file was shortened meanwhile

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -44,7 +45,8 @@ XVT_ASSERT(XVT_TIME_CLOSED == XVT_CLOCK_F_CLOSED, "xvt.h repeats the clock page'
 #define TEXT_MAX	1000
 #define LOCK_NAP_NS	1000000l
 #define OPEN_TRIES	1000u /* looks at the header's lock: a second */
-#define NAME_TRIES	20u   /* and at that of the names, with all signals blocked */
+#define ASK_LOOKS	200u /* at a claim, LOCK_NAP_NS apart; a helper answers within ANSWER_IDLE_NS */
+#define NAME_TRIES	20u /* and at that of the names, with all signals blocked */
 
 /* One for each ring of the region; the writer of those that this process owns. */
 struct user_ring {
@@ -67,6 +69,8 @@ static struct {
 	pthread_t helper;
 	bool helper_runs;
 	bool helper_stop;
+	uint8_t boot[16]; /* the header's boot_uuid: while it is there, the region is this machine's
+			   */
 	bool gone; /* the file was shortened: zeros of this process are where the region was */
 	uint64_t ringless;
 } u = { .fd = -1 };
@@ -510,9 +514,10 @@ uint64_t xvt_ringless(void)
  * It writes nothing: a ring has one writer. So marks (xvt_writer_mark()) are not acknowledged here.
  */
 
-/* One look at every ring of ours; returns whether the host wants more at once. */
+/* One look at every ring of ours, and at a claim; returns whether the host wants more at once. */
 static bool answer_all(void)
 {
+	struct xvt_region_hdr *h = (void *)u.base;
 	bool more = false;
 	uint32_t i;
 
@@ -520,6 +525,8 @@ static bool answer_all(void)
 	for (i = 0; i < u.ring_end; i++)
 		if (u.ring[i].owned && xvt_writer_answer(&u.ring[i].w) > 0)
 			more = true;
+	if (!memcmp(h->boot_uuid, u.boot, sizeof(u.boot)))
+		xvt_claim_answer(u.base);
 	pthread_mutex_unlock(&mutex);
 	return more;
 }
@@ -613,19 +620,46 @@ static void read_boot_uuid(uint8_t uuid[16])
 		fclose(f);
 }
 
-/* Begin the first generation, or join one. Under the lock of the header's first byte. */
+/*
+ * The region's programs ran on another machine, or before this one's boot. Locks and PIDs do not
+ * tell which; a claim does. Returns 0, or -EBUSY: another machine's helper has answered.
+ */
+static int ask_for_rival(struct xvt_region_hdr *h, const uint8_t uuid[16])
+{
+	const struct timespec nap = { .tv_nsec = LOCK_NAP_NS };
+	uint32_t claim, i;
+
+	if (!xvt_region_in_use(h, u.mapped, uuid))
+		return 0;
+	if (getrandom(&claim, sizeof(claim), GRND_NONBLOCK) != sizeof(claim))
+		claim = (uint32_t)xvt_clock_read();
+	claim = xvt_claim_put(h, claim);
+	for (i = 0; i < ASK_LOOKS && xvt_claim_stands(h, claim); i++)
+		nanosleep(&nap, NULL);
+	return xvt_claim_stands(h, claim) ? 0 : -EBUSY;
+}
+
+/* Begin a generation, or join one. Under the lock of the header's first byte. */
 static int begin_or_join(struct xvt_region_hdr *h)
 {
+	static const uint8_t unknown[16];
 	struct xvt_layout layout = { .kind = XVT_KIND_USER, .clock_id = XVT_CLOCK_NATIVE };
 	char name[XVT_NAME_LEN] = "";
 	uint32_t kind = xvt_load(&h->kind);
 	uint8_t uuid[16];
 
-	if (kind == XVT_KIND_USER)
-		return 0;
-	if (kind != XVT_KIND_BLANK)
+	if (kind != XVT_KIND_USER && kind != XVT_KIND_BLANK)
 		return failed(-EBUSY, "region", "it has a kernel or a bare-metal writer");
 	read_boot_uuid(uuid);
+	memcpy(u.boot, h->boot_uuid, sizeof(u.boot));
+	if (kind == XVT_KIND_USER &&
+	    (!memcmp(u.boot, uuid, sizeof(uuid)) || !memcmp(u.boot, unknown, sizeof(unknown)) ||
+	     !memcmp(uuid, unknown, sizeof(unknown))))
+		return 0;
+	if (kind == XVT_KIND_USER && ask_for_rival(h, uuid))
+		return failed(-EBUSY, "region",
+			      "another machine writes to it; give each machine a memory of its own "
+			      "(a cloned domain has the <shmem> of its origin)");
 	if (h->vm_name[0])
 		memcpy(name, h->vm_name, sizeof(name) - 1);
 	else
@@ -633,6 +667,7 @@ static int begin_or_join(struct xvt_region_hdr *h)
 	layout.vm_name = name;
 	layout.clock_hz = h->clock_hz;
 	xvt_region_new_generation(u.base, &u.g, &layout, uuid);
+	memcpy(u.boot, uuid, sizeof(u.boot));
 	return 0;
 }
 

@@ -576,6 +576,79 @@ START_TEST(helper_answers_the_hosts_clock_requests)
 }
 END_TEST
 
+/* Programs of another boot had the region, and one of them a ring. */
+static void leave_to_other_boot(void)
+{
+	static const uint8_t other[16] = { 1, 2, 3 };
+	const struct xvt_layout l = { .kind = XVT_KIND_USER };
+
+	xvt_region_new_generation(base, &g, &l, other);
+	ctl(0)->type = XVT_RING_THREAD;
+	ctl(0)->pid = 1;
+	ctl(0)->state = XVT_RING_ONLINE;
+}
+
+static void *answer_claim(void *arg)
+{
+	while (!xvt_claim_answer(arg))
+		xvt_relax(); /* the case's time limit ends this */
+	return NULL;
+}
+
+START_TEST(region_that_another_machine_writes_is_refused)
+{
+	pthread_t other;
+
+	leave_to_other_boot();
+	ck_assert_int_eq(pthread_create(&other, NULL, answer_claim, base), 0);
+	ck_assert_int_eq(xvt_open(path, 0), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(xvt_error(), "another machine"));
+	pthread_join(other, NULL);
+	ck_assert_uint_eq(header()->claim & 1, 1);
+	ck_assert_uint_eq(header()->generation, 1);
+}
+END_TEST
+
+START_TEST(region_that_another_boot_left_is_taken)
+{
+	leave_to_other_boot();
+	open_region(0);
+	ck_assert_uint_eq(header()->claim, 0);
+	ck_assert_uint_eq(header()->generation, 2);
+	ck_assert_int_eq(xvt_event(XVT_USER_ID, "a", 1), 0);
+	ck_assert_uint_eq(ctl(0)->pid, (uint32_t)getpid());
+	xvt_close();
+	open_region(0); /* of this boot now */
+	ck_assert_uint_eq(header()->generation, 2);
+}
+END_TEST
+
+/* The helper looks at all of its rings before it looks at a claim. */
+static void wait_for_helper(uint64_t seq)
+{
+	xvt_store_release(&host(0)->request_seq, seq);
+	while (xvt_load_acquire(&ctl(0)->answer_seq) != seq)
+		xvt_relax();
+}
+
+START_TEST(helper_answers_a_claim_while_the_region_is_ours)
+{
+	uint32_t claim;
+
+	open_region(0);
+	ck_assert_int_eq(xvt_thread_attach(), 0);
+	claim = xvt_claim_put(base, 0); /* also of a machine without luck */
+	while (xvt_claim_stands(base, claim))
+		xvt_relax();
+	ck_assert_uint_eq(header()->claim, claim | 1);
+	header()->boot_uuid[0] ^= 1; /* another machine has begun a generation */
+	claim = xvt_claim_put(base, 77);
+	wait_for_helper(1);
+	wait_for_helper(2);
+	ck_assert(xvt_claim_stands(base, claim));
+}
+END_TEST
+
 START_TEST(statistics_count_from_the_claim)
 {
 	struct xvt_thread_stat stat;
@@ -794,6 +867,9 @@ Suite *suite_user(void)
 	tcase_add_test(tc, ring_of_a_living_process_is_never_taken);
 	tcase_add_test(tc, child_of_a_fork_does_not_write_its_parents_ring);
 	tcase_add_test(tc, helper_answers_the_hosts_clock_requests);
+	tcase_add_test(tc, region_that_another_machine_writes_is_refused);
+	tcase_add_test(tc, region_that_another_boot_left_is_taken);
+	tcase_add_test(tc, helper_answers_a_claim_while_the_region_is_ours);
 	tcase_add_test(tc, statistics_count_from_the_claim);
 	tcase_add_test(tc, region_can_be_closed_and_opened_again);
 	tcase_add_loop_test(tc, shortened_file_does_not_end_the_program, 0, 4);
