@@ -244,6 +244,9 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 		xvt_out_str(o, "\n  ");
 		xvt_out_text(o, problem, strlen(problem));
 	}
+	if (g->look.refused_other)
+		xvt_out_str(o, "\n  another machine has this memory, and was refused: give each a "
+			       "memory of its own (a cloned domain has the <shmem> of its origin)");
 	xvt_out_char(o, '\n');
 }
 
@@ -438,6 +441,7 @@ static void add_guest(struct xvt_json *to, const struct guest *g, bool events)
 		xvt_json_add_u64(to, "ring_bytes", look->ring_bytes);
 		xvt_json_add_text(to, "clock", xvt_clock_id_text(look->clock_id));
 		xvt_json_add_u64(to, "clock_hz", look->clock_hz);
+		xvt_json_add_bool(to, "refused_other", look->refused_other);
 	}
 	if (consent)
 		xvt_json_add_text(to, "host_events", consent);

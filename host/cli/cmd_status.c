@@ -307,6 +307,21 @@ static const char *vm_state(const struct xvt_json_value *vm, size_t shown, char 
 	return shown ? NULL : "no ring of it has a clock yet";
 }
 
+static void put_vm_line(struct xvt_out *o, const struct xvt_json_value *vm, const char *state,
+			const char *why)
+{
+	put_column(o, xvt_answer_text(vm, "name"), NAME_WIDTH);
+	xvt_out_str(o, "      ");
+	put_colour(o, "1;33");
+	put_text(o, state);
+	put_colour(o, "0");
+	if (why) {
+		xvt_out_str(o, ": ");
+		put_text(o, why);
+	}
+	xvt_out_char(o, '\n');
+}
+
 static void put_vm(struct xvt_out *o, const struct xvt_answer *a, size_t first, size_t end)
 {
 	const struct xvt_json_value *vm = a->lines[first];
@@ -321,18 +336,10 @@ static void put_vm(struct xvt_out *o, const struct xvt_answer *a, size_t first, 
 			put_ring(o, vm, xvt_json_at(rings, k));
 	}
 	state = vm_state(vm, shown, text);
-	if (!state)
-		return;
-	put_column(o, xvt_answer_text(vm, "name"), NAME_WIDTH);
-	xvt_out_str(o, "      ");
-	put_colour(o, "1;33");
-	put_text(o, state);
-	put_colour(o, "0");
-	if (why) {
-		xvt_out_str(o, ": ");
-		put_text(o, why);
-	}
-	xvt_out_char(o, '\n');
+	if (state)
+		put_vm_line(o, vm, state, why);
+	if (xvt_answer_true(vm, "refused_other"))
+		put_vm_line(o, vm, "another machine has its memory, and was refused", NULL);
 }
 
 static void put_flight_recorders(struct xvt_out *o, const struct xvt_json_value *rec)

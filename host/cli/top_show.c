@@ -188,6 +188,7 @@ static void put_remarks(struct xvt_out *o, const struct xvt_top_machine *m, cons
 		const char *key, *text;
 	} remarks[] = { { "memory_full", "its memory is full" },
 			{ "barred", "not waited for" },
+			{ "refused_other", "refused another machine" },
 			{ "loose", "order left to readers" } };
 	const bool attached = strcmp(xvt_answer_text(m->line, "phase"), "attached") == 0;
 	const char *why = xvt_json_text(xvt_json_get(m->line, "why"));

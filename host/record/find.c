@@ -89,6 +89,7 @@ void xvt_region_look(const char *path, struct xvt_region_look *look)
 	look->clock_id = r.hdr.clock_id;
 	look->clock_hz = r.hdr.clock_hz;
 	look->host_events = r.hdr.host_events;
+	look->refused_other = !look->err && r.hdr.claim & XVT_CLAIM_REFUSED;
 	xvt_host_region_close(&r);
 }
 

@@ -43,6 +43,7 @@ struct xvt_region_look {
 	uint32_t clock_id;
 	uint64_t clock_hz;    /* 0: unknown */
 	uint32_t host_events; /* enum xvt_host_events, or what a guest wrote */
+	bool refused_other;   /* another machine has this memory, and was refused */
 	/* of any file: */
 	int has_writer; /* as xvt_file_has_writer() */
 	pid_t recorder; /* the process that records it; 0: none */

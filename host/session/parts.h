@@ -330,6 +330,7 @@ struct xvt_vm {
 	/* session.c */
 	uint32_t displaced;	  /* machines that gave way to this one, as told */
 	uint32_t ringless;	  /* its CPUs without a ring, as told */
+	uint32_t claim;		  /* the header's, as told where it says "refused" */
 	uint64_t next_look_clock; /* WAITING: for a format */
 	bool meta_more;		  /* metadata may be left to copy */
 

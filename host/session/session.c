@@ -185,12 +185,18 @@ static void note_unseen(struct xvt_session *s, struct xvt_vm *vm)
 	const bool here = vm->phase == XVT_VM_ATTACHED;
 	const uint32_t displaced = here ? xvt_load(&h->displaced) : 0;
 	const uint32_t ringless = here ? xvt_load(&h->ringless) : 0;
+	const uint32_t claim = here ? xvt_load(&h->claim) : 0;
 
 	if (displaced && displaced != vm->displaced)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "another machine wrote to this region until this one began, and "
 				 "records nothing any more. Give each machine a memory of its own "
 				 "(a cloned domain has the <shmem> of its origin)");
+	if (claim & XVT_CLAIM_REFUSED && claim != vm->claim)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "another machine has this region's memory: it was refused, and is "
+				 "not recorded. Give each machine a memory of its own (a cloned "
+				 "domain has the <shmem> of its origin)");
 	if (ringless && ringless != vm->ringless)
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,
@@ -199,6 +205,7 @@ static void note_unseen(struct xvt_session *s, struct xvt_vm *vm)
 			ringless);
 	vm->displaced = displaced;
 	vm->ringless = ringless;
+	vm->claim = claim;
 }
 
 /* Once a second: things that need no haste. */

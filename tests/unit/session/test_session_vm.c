@@ -928,6 +928,45 @@ START_TEST(a_machine_that_gave_way_is_noted_once)
 }
 END_TEST
 
+/* Each one once. A claim that has no answer is none. */
+START_TEST(a_machine_that_was_refused_is_noted_once)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
+	const char text[] = "another machine has this region's memory: it was refused";
+	uint32_t claim = xvt_claim_put(rec.map, 100);
+
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 0);
+	ck_assert(xvt_claim_answer(rec.map));
+	next_second();
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 1);
+	xvt_store(&h->claim, claim); /* it asks again */
+	next_second();
+	xvt_claim_answer(rec.map);
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 2);
+	xvt_claim_put(rec.map, 200);
+	xvt_claim_answer(rec.map);
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 3);
+}
+END_TEST
+
+/* A guest that writes nonsense there: no more notes than of anything else. */
+START_TEST(a_flooded_claim_costs_no_more_than_other_notes)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		xvt_store(&h->claim, 2 * i + 1);
+		next_second();
+	}
+	ck_assert_uint_le(times_noted("another machine has this region's memory"), 100);
+	ck_assert_uint_gt(rec.vm->notes_left_out, 800);
+}
+END_TEST
+
 START_TEST(cpus_without_a_ring_are_noted_as_they_come)
 {
 	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
@@ -1070,6 +1109,8 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_number_used_again_says_from_when_on);
 	tcase_add_test(t, a_guest_that_names_no_functions_is_noted_once);
 	tcase_add_test(t, a_machine_that_gave_way_is_noted_once);
+	tcase_add_test(t, a_machine_that_was_refused_is_noted_once);
+	tcase_add_test(t, a_flooded_claim_costs_no_more_than_other_notes);
 	tcase_add_test(t, cpus_without_a_ring_are_noted_as_they_come);
 	tcase_add_test(t, the_end_waits_for_names);
 	tcase_add_test(t, the_end_does_not_wait_long_for_names);
