@@ -17,6 +17,7 @@
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/smp.h>
+#include <linux/syscore_ops.h>
 #include <linux/sysfs.h>
 #include <linux/trace_events.h>
 #include <linux/workqueue.h>
@@ -306,6 +307,36 @@ static inline bool xvt_can_call_any(void)
 #if defined(CONFIG_PREEMPT_LAZY) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define XVT_PREEMPT_LAZY_COUNT
 #endif
+
+/* What is called last of all when the kernel restarts or powers off. 6.19 gave it an argument. */
+struct xvt_syscore {
+	struct syscore_ops ops;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	struct syscore entry;
+#define XVT_SYSCORE_PARAM void *unused
+#else
+#define XVT_SYSCORE_PARAM void
+#endif
+};
+
+static inline void xvt_syscore_register(struct xvt_syscore *s)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	s->entry.ops = &s->ops;
+	register_syscore(&s->entry);
+#else
+	register_syscore_ops(&s->ops);
+#endif
+}
+
+static inline void xvt_syscore_unregister(struct xvt_syscore *s)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	unregister_syscore(&s->entry);
+#else
+	unregister_syscore_ops(&s->ops);
+#endif
+}
 
 static inline void xvt_hrtimer_setup(struct hrtimer *timer,
 				     enum hrtimer_restart (*fired)(struct hrtimer *),

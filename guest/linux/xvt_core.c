@@ -9,8 +9,10 @@
  * come through meanwhile. They only widen one sample's bounds.
  */
 #include <linux/cpuhotplug.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/utsname.h>
@@ -51,11 +53,19 @@ MODULE_PARM_DESC(
 static unsigned int answer_idle_ms = 100;
 module_param(answer_idle_ms, uint, 0644);
 MODULE_PARM_DESC(answer_idle_ms, "the same while no host is attached (default 100)");
+static unsigned int ask_ms = 800;
+module_param(ask_ms, uint, 0444);
+MODULE_PARM_DESC(ask_ms,
+		 "how long to ask whether another machine writes to this region, where its rings "
+		 "are in use; 0: take it at once (default 800)");
 static bool clock_pairs = true;
 module_param(clock_pairs, bool, 0444);
 MODULE_PARM_DESC(clock_pairs, "1: ask KVM once a second for its clocks while a host records, so "
 			      "that 'xvtrace verify' can "
 			      "hold them against the trace (default 1)");
+
+/* Between two looks at what became of our claim. */
+#define ASK_LOOK_MS	 10u
 
 #define SYNC_PERIOD_NS	 (10ull * NSEC_PER_SEC)
 /* A burst of clock requests: how long to stay after the last answer, and in all. */
@@ -175,17 +185,26 @@ static void keep_paired(struct xvt_cpu *c)
 }
 
 /*
- * Two machines may have one memory: a clone of a domain has its origin's <shmem>. The one that
- * came first finds a generation that it did not begin, and gives way: two writers destroy each
- * other's records. It tells the host, which sees only the newer one.
+ * Two machines may have one memory: a clone of a domain has its origin's <shmem>. One that comes
+ * asks first, and is refused here. One that could not wait for the answer (this machine was paused)
+ * has begun a generation: then this one gives way, for two writers destroy each other's records. It
+ * tells the host, which sees only the newer one.
  */
 static void look_for_rival(struct xvt_guest *g)
 {
 	struct xvt_region_hdr *h = g->base;
 	u32 generation = xvt_load(&h->generation);
 
-	if (generation == g->generation && !memcmp(h->boot_uuid, &g->uuid, sizeof(g->uuid)))
+	if (generation == g->generation && !memcmp(h->boot_uuid, &g->uuid, sizeof(g->uuid))) {
+		if (xvt_claim_answer(h))
+			dev_warn_ratelimited(
+				&g->pdev->dev,
+				"another machine has this memory, and asked for this "
+				"region: it was refused. Give each machine a memory of "
+				"its own (a cloned domain has the <shmem> of its "
+				"origin)\n");
 		return;
+	}
 	WRITE_ONCE(xvt_open, false);
 	WRITE_ONCE(g->displaced, true);
 	if (xvt_load(&h->magic) == XVT_MAGIC)
@@ -419,6 +438,36 @@ static bool host_attached(struct xvt_guest *g)
 	       xvt_load(&xvt_host_page()->attach_id);
 }
 
+/*
+ * Does another machine write here? One that does answers at its timer; an earlier boot of this one
+ * that ended without a word does not. Returns 0, or -EBUSY after a line in the log.
+ */
+static int ask_for_rival(struct xvt_guest *g)
+{
+	const u64 start_ns = ktime_get_ns();
+	bool stands;
+	u32 claim;
+
+	if (!ask_ms || !xvt_region_in_use(g->base, pci_resource_len(g->pdev, 2), g->uuid.b))
+		return 0;
+	claim = xvt_claim_put(g->base, get_random_u32());
+	do {
+		msleep(ASK_LOOK_MS);
+		stands = xvt_claim_stands(g->base, claim);
+	} while (stands && ktime_get_ns() - start_ns < (u64)ask_ms * NSEC_PER_MSEC);
+	if (stands) {
+		dev_info(&g->pdev->dev,
+			 "the rings were in use, and no machine answered in %u ms: taken\n",
+			 ask_ms);
+		return 0;
+	}
+	dev_err(&g->pdev->dev,
+		"another machine writes to this region, and this one is refused. Give each machine "
+		"a memory of its own (a cloned domain has the <shmem> of its origin), then load "
+		"the module again\n");
+	return -EBUSY;
+}
+
 static int begin_generation(struct xvt_guest *g)
 {
 	bool overwrite = !strcmp(mode, "overwrite");
@@ -469,7 +518,6 @@ static int begin_generation(struct xvt_guest *g)
 		return err;
 
 	g->displaced = false;
-	read_boot_uuid(&g->uuid);
 	g->generation = xvt_region_new_generation(g->base, &g->geo, &layout, g->uuid.b);
 	rings_given = 0;
 	for_each_possible_cpu (cpu) {
@@ -506,13 +554,35 @@ static void start_pairs(struct xvt_guest *g)
 }
 
 /*
+ * The kernel restarts or powers off, and nothing but its last instructions follows: the next boot
+ * need not ask whether these rings are written. Not earlier: a host waits for no ring that is
+ * offline, and events that come all the same are late.
+ */
+static void leave_rings(XVT_SYSCORE_PARAM)
+{
+	unsigned int cpu;
+
+	if (!READ_ONCE(xvt_open))
+		return;
+	for_each_online_cpu (cpu)
+		xvt_store_release(&per_cpu_ptr(&xvt_cpus, cpu)->writer.ctl->state,
+				  XVT_RING_OFFLINE);
+}
+
+static struct xvt_syscore at_shutdown = { .ops.shutdown = leave_rings };
+
+/*
  * From here on the rings take events. -EINVAL, -ENOSPC, -EBADMSG, -EPROTO, -EBUSY: the region
  * cannot be used, and the log says why.
  */
 int xvt_core_start(struct xvt_guest *g)
 {
-	int err = begin_generation(g);
+	int err;
 
+	read_boot_uuid(&g->uuid);
+	err = ask_for_rival(g);
+	if (!err)
+		err = begin_generation(g);
 	if (err)
 		return err;
 	start_pairs(g);
@@ -528,6 +598,7 @@ int xvt_core_start(struct xvt_guest *g)
 	if (err < 0)
 		goto err_ready;
 	hotplug_state = err;
+	xvt_syscore_register(&at_shutdown);
 	return 0;
 
 err_ready:
@@ -542,6 +613,7 @@ err_close:
 /* The sources of events are gone already; after this nothing of ours touches the region. */
 void xvt_core_stop(struct xvt_guest *g)
 {
+	xvt_syscore_unregister(&at_shutdown);
 	cpuhp_remove_state(hotplug_state);
 	cpuhp_remove_state_nocalls(ready_state);
 	xvt_request_stop();

@@ -72,6 +72,9 @@ done
 for boot in 1 2 3; do
 	check "boot $boot: the host may choose events, as the configuration says" said "boot $boot host events 1"
 done
+for boot in 1 2 3; do
+	check "boot $boot: after an orderly end it asks for no other machine" said "boot $boot asked 0"
+done
 check "when the module goes and comes, it may again" said "back host events 1"
 for what in "'host_events=no': 0 header 1 " "'host_events yes': 1 header 2 " "'host_events = yes': 1 header 2 " "'': 0 header 1 " \
 	"'host_events=perhaps': 0 header 1 host_events is yes or no, not 'perhaps'"; do

@@ -9,6 +9,7 @@ until [ -e $instance/events/timer/enable ] && [ "$(systemctl is-active xvtrace-g
 done
 boot=$(cat /sys/class/misc/xvtrace/generation)
 control() { cat /sys/module/xvtrace/parameters/host_control; }
+say "boot $boot asked $(dmesg | grep -c 'the rings were in use')"
 say "boot $boot host events $(control)"
 say "boot $boot on $(cat $instance/events/timer/enable) sched $(cat $instance/events/sched/enable) top $(cat /sys/kernel/tracing/events/enable) result $(systemctl show -P Result xvtrace-guest)"
 until grep -q ' stop ' /sys/class/misc/xvtrace/rings; do
