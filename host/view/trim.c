@@ -296,10 +296,22 @@ static int put_runs(struct xvt_trim_part *r)
 	return put(r, XVT_CHUNK_RUNS, r->buf.payload, used);
 }
 
+/* Returns by how much a is above b; 0: it is not. */
+static uint64_t above(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 static void add_pause(struct xvt_trim_part *r, uint32_t vm, uint64_t begin_ns, uint64_t end_ns)
 {
-	begin_ns = begin_ns > r->o->from_ns ? begin_ns : r->o->from_ns;
-	end_ns = end_ns < r->o->to_ns ? end_ns : r->o->to_ns;
+	const struct xvt_trim *o = r->o;
+
+	begin_ns += above(o->from_ns, begin_ns);
+	end_ns -= above(end_ns, o->to_ns);
+	if (has_wall(o)) {
+		begin_ns += above(o->wall_from_ns, xvt_trace_wall_ns(r->t, begin_ns));
+		end_ns = above(end_ns, above(xvt_trace_wall_ns(r->t, end_ns), o->wall_to_ns));
+	}
 	if (end_ns > begin_ns)
 		r->paused_ns[vm] += end_ns - begin_ns;
 	r->stopped_ns[vm] = 0;
@@ -384,6 +396,10 @@ static int copy_chunks(struct xvt_trim_part *r)
 
 	for (size_t i = 0; !err && (more = xvt_trace_next(r->t, types, &i, &r->buf)); i++)
 		err = more < 0 ? more : copy_chunk(r, r->t->chunks[i].type);
+	/* What stands still at the end does so up to there. */
+	for (uint32_t vm = 0; vm < r->t->vm_count && !err; vm++)
+		if (r->stopped_ns[vm])
+			add_pause(r, vm, r->stopped_ns[vm], r->t->last_ns);
 	return err;
 }
 

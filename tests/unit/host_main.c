@@ -124,6 +124,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, look_list_suite());
 	srunner_add_suite(runner, exchange_suite());
 	srunner_add_suite(runner, summary_suite());
+	srunner_add_suite(runner, trim_suite());
 	srunner_add_suite(runner, bound_suite());
 	srunner_add_suite(runner, verify_heads_suite());
 	srunner_add_suite(runner, verify_looks_suite());

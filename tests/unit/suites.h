@@ -86,6 +86,7 @@ Suite *clock_rate_suite(void);
 Suite *look_list_suite(void);
 Suite *exchange_suite(void);
 Suite *summary_suite(void);
+Suite *trim_suite(void);
 Suite *bound_suite(void);
 Suite *verify_heads_suite(void);
 Suite *verify_looks_suite(void);
