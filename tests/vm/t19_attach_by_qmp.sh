@@ -13,7 +13,7 @@ xvt() {
 }
 says() { test $rc -eq "$1" && test "$(cat "$work/out" "$work/err" | wc -l)" -eq 1 && grep -qE -- "$2" "$work/out" "$work/err"; }
 
-need "a guest starts" vm_start g1 --vcpus 2 --overlay "$(overlay plugged.sh)"
+need "a guest starts" vm_start g1 --vcpus 2 --append xvt.systems=sched,irq,timer --overlay "$(overlay plugged.sh)"
 need "it runs" vm_wait_log g1 "^XVT-SAY ready" 200
 qmp=$(vm_qmp_path g1)
 xvt detach "$name" --qmp "$qmp"
@@ -27,6 +27,17 @@ need "its first device goes" vm_poll 60 eval 'test -z "$(devices)"'
 xvt attach "$name" --qmp "$qmp" --size 4M --timeout 100
 check "attach: the guest's module takes it" says 0 "^$name: $region, 2 rings of its linux writer"
 check "attach: the file has the size" test "$(stat -c %s "$region")" -eq $((4 << 20))
+# What the guest can record of three systems, as it says itself.
+check "the guest sends formats" vm_wait_log g1 "^XVT-SAY told" 60
+tr -d '\r' <"$(vm_log g1)" | sed -n 's/^XVT-SAY can //p' | sort >"$work/can"
+can() { sort | grep -E '^(sched|irq|timer):' | cmp - "$work/can"; }
+xvt guests --events "$name"
+check "guests --events: all that the guest can record of these systems" eval 'test $rc -eq 0 && test "$(wc -l <"$work/can")" -gt 30 &&
+	sed -n "s/^  \([^ ]*:[^ ]*\)\$/\1/p" "$work/out" | can'
+check "guests --events: its kernel" grep -qE "^$name: [0-9]+ events have a format in its region; .*[0-9]+\.[0-9]+\." "$work/out"
+check "guests --events: what else it sent" grep -q '^  ftrace:print$' "$work/out"
+xvt guests --events "$name" --json
+check "guests --events --json: the same" eval 'jq -r ".machines[0].events[]" <"$work/out" | can'
 xvt attach "$name-2" --qmp "$qmp"
 check "attach: a second one" says 1 "has a region by xvtrace attach already"
 check "attach: no file is left of it" test ! -e "$region-2"
@@ -37,6 +48,8 @@ check "it is recorded" vm_poll 120 recorded
 check "the recorder ends cleanly" record_stop
 xvt detach "$name" --qmp "$qmp" --timeout 100
 check "detach: the guest gives it back, and the file is removed" test $rc -eq 0 -a ! -s "$work/err" -a ! -e "$region"
+xvt guests --events "$name"
+check "guests --events: a machine that has no region any more" says 1 "$name: no running domain and no region has this name"
 xvt attach "$name" --qmp "$qmp" --bus no-such-bus
 check "attach: QEMU refuses: its reason, and no file is left" eval 'says 1 "QEMU: .*no-such-bus" && test ! -e "$region"'
 xvt attach "$name" --qmp "$work/none"
