@@ -131,13 +131,16 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 		return;
 	}
 	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
-		if (since(now, vm->request_clock) < ticks(s, s->opt.join_timeout_ns))
-			return;
-		note_answer(s, vm, "no answer to the request for events, from", " on");
-		vm->request_seq = 0;
-		vm->request_silent = true;
+		/* It may still answer: a guest that boots slowly, or that is paused. */
+		if (vm->request_silent) {
+			ask_again(s, vm, now);
+		} else if (since(now, vm->request_clock) >= ticks(s, s->opt.join_timeout_ns)) {
+			note_answer(s, vm, "no answer to the request for events, from", " on");
+			vm->request_silent = true;
+		}
 		return;
 	}
+	vm->request_silent = false;
 	result = xvt_load(&h->request_result);
 	vm->request_seq = 0;
 	/* A guest that does not allow one event allows none. */
@@ -165,7 +168,7 @@ void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 		note_refusal(s, vm, -EPERM);
 		return;
 	}
-	if (!vm->request_seq && !vm->request_again)
+	if (vm->request_silent || (!vm->request_seq && !vm->request_again))
 		return;
 	if (!vm->request_seq)
 		vm->request_at = 0; /* the guest has begun anew */
@@ -189,7 +192,8 @@ int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines)
 	vm->request_why[0] = 0;
 	vm->request_told = false;
 	/* Else they are asked for behind what is asked now, or when the machine comes. */
-	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq || vm->request_again)
+	if (vm->phase != XVT_VM_ATTACHED || (vm->request_seq && !vm->request_silent) ||
+	    vm->request_again)
 		return 0;
 	send_line(s, vm, vm->request_refused || vm->request_silent ? vm->request_at : before,
 		  is_allowed(vm));

@@ -386,6 +386,35 @@ START_TEST(a_guest_that_begins_again_is_asked_again)
 }
 END_TEST
 
+/* A guest that boots slowly, or that was paused. */
+START_TEST(an_answer_that_comes_late_counts)
+{
+	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:*\n");
+	const char text[] = "no answer to the request for events, from sched:sched_switch on";
+	char why[256];
+
+	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+	look_after(g2, 61 * SECOND_NS);
+	look_after(g2, 100 * SECOND_NS);
+	xvt_vm_end_request(s, g2);
+	ck_assert_uint_eq(times_noted(text), 1);
+	ck_assert(!is_noted("the recording ended before the guest answered"));
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -ETIMEDOUT);
+	if (_i) {
+		/* It has begun again, on memory that is new. */
+		((struct xvt_region_hdr *)g2->region.map)->generation++;
+		look_after(g2, 200 * SECOND_NS);
+		ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+	}
+	answer_of(g2, 0);
+	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
+	answer_of(g2, 0);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), 0);
+	ck_assert_uint_eq(times_noted(text), 1);
+}
+END_TEST
+
 START_TEST(answers_without_end_do_not_fill_the_trace)
 {
 	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n");
@@ -1104,6 +1133,7 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_refusal_waits_for_the_owner);
 	tcase_add_loop_test(t, a_refusal_without_a_reason_is_told_in_the_end, 0, 2);
 	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
+	tcase_add_loop_test(t, an_answer_that_comes_late_counts, 0, 2);
 	tcase_add_test(t, answers_without_end_do_not_fill_the_trace);
 	tcase_add_test(t, formats_that_are_said_again_are_written_once);
 	tcase_add_test(t, a_number_used_again_says_from_when_on);
