@@ -123,7 +123,8 @@ clean:
 	rm -rf $(BUILD)
 	$(if $(filter build,$(BUILD)),rm -f compile_commands.json)
 
-# Both compilers, warnings as errors, each in its own tree.
-compile-both:
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc all
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all
+# Both compilers, warnings as errors: this one's objects are in $(BUILD), which tests use, and the
+# other one's in a tree of their own.
+OTHER_CC = $(if $(findstring clang,$(CC)),gcc,clang)
+compile-both: all
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/$(OTHER_CC) CC=$(OTHER_CC) all
