@@ -39,7 +39,8 @@ enum {
 	CANCEL,
 	RAISE,
 	TIMERX,
-	PRINT
+	PRINT,
+	OLD_INJECT
 };
 
 static const struct format {
@@ -76,6 +77,7 @@ static const struct format {
 	{ ACCEPT, "kvm", "kvm_apic_accept_irq", { "__u32 apicid;4;0", "__u32 vec;4;0" } },
 	{ POSTED, "kvm", "kvm_apicv_accept_irq", { "__u32 apicid;4;0", "__u32 vec;4;0" } },
 	{ INJECT, "kvm", "kvm_inj_virq", { "unsigned int vector;4;0", "int reinjected;4;1" } },
+	{ OLD_INJECT, "kvm", "kvm_inj_virq", { "unsigned int irq;4;0" } },
 	{ VECTOR, "irq_vectors", "local_timer_entry", { "int vector;4;1" } },
 	{ TIMER, "timer", "hrtimer_start", { "void * hrtimer;8;0", "s64 expires;8;1" } },
 	{ EXPIRE,
@@ -349,8 +351,8 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 		      pid_of(c));
 		u32(n);
 		u32((uint32_t)strtoul(b, NULL, 10));
-	} else if (strcmp(what, "inject") == 0) {
-		begin(INJECT, 0, pid_of(b));
+	} else if (strcmp(what, "inject") == 0 || strcmp(what, "oldinject") == 0) {
+		begin(what[0] == 'i' ? INJECT : OLD_INJECT, 0, pid_of(b));
 		u32(n);
 		u32(c[0] != '\0');
 	} else if (strcmp(what, "vector") == 0) {

@@ -17,7 +17,7 @@
  *	T VM:CPU irq N NAME, irqx N, soft N, softx N, raise N BY
  *	T VM:CPU lost N [CAUSE]			full, or as the trace names it
  *	T VM:CPU accept|posted APIC VECTOR BY	of KVM, on the host; BY: as above, or irq-PID
- *	T VM:CPU inject VECTOR BY [again]	the same
+ *	T VM:CPU inject VECTOR BY [again]	the same; oldinject: of Linux before 5.19
  *	T VM:CPU vector N			the handler of a vector begins
  *	T VM:CPU timer N DUE, expire N NOW [BY], expirex N [BY], cancel N
  *						an hrtimer; DUE, NOW: by the guest's clock

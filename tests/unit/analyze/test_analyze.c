@@ -993,6 +993,15 @@ START_TEST(an_interrupt_is_found_by_apic_and_vector)
 }
 END_TEST
 
+/* 14: another kernel has other fields. */
+START_TEST(an_older_kernel_names_the_vector_otherwise)
+{
+	analyze(BUSY "90 h:1 accept 0 48 x-502\n"
+		     "100 h:0 oldinject 48 x-501\n");
+	ck_assert_uint_eq(line("accept_inject", 0, "")->wall.sum_ns, 10 * US);
+}
+END_TEST
+
 /* 22 */
 START_TEST(posted_interrupts_are_not_told)
 {
@@ -1252,6 +1261,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, many_pairs_wait_at_a_time);
 	tcase_add_test(t, a_vcpu_takes_from_its_wake_up_to_its_guests_event);
 	tcase_add_test(t, an_interrupt_is_found_by_apic_and_vector);
+	tcase_add_test(t, an_older_kernel_names_the_vector_otherwise);
 	tcase_add_test(t, posted_interrupts_are_not_told);
 	tcase_add_test(t, a_reset_drops_interrupts_that_wait);
 	tcase_add_test(t, a_timer_is_late_by_the_guests_clock);
