@@ -181,16 +181,14 @@ static bool is_wanted(const struct xvt_analyze *a, const struct xvt_line *l)
 		{ "vcpu_wake", "sched", "sched_waking" },
 		{ "timer", "timer", "hrtimer_expire_entry" },
 		{ "timer_of", "timer", "hrtimer_expire_entry" },
-		{ "message", "ftrace", "print" },
-		{ "message_to", "ftrace", "print" },
 		{ "accept_inject", "kvm", "kvm_apic_accept_irq" },
 		{ "posted", "kvm", "kvm_apicv_accept_irq" },
 		{ "inject_guest", "kvm", "kvm_inj_virq" },
 		{ "inject_handler", "kvm", "kvm_inj_virq" },
 	};
 
-	/* Who gives a pair has chosen its events. */
-	if (strncmp(l->kind, "pair", 4) == 0)
+	/* pairs.c has chosen. */
+	if (strncmp(l->kind, "pair", 4) == 0 || strncmp(l->kind, "message", 7) == 0)
 		return true;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
 		if (strcmp(begins[i].kind, l->kind) == 0)

@@ -151,10 +151,14 @@ static struct xvt_line *line_all(struct xvt_analyze *a, bool messages,
 		       NULL, what);
 }
 
-static bool is_wanted(const struct xvt_analyze *a, const struct xvtrace_event *ev)
+/* Who gives a pair has chosen its events. */
+static bool is_wanted(const struct xvt_analyze *a, const struct xvtrace_event *ev, bool is_message)
 {
 	const char *comm = a->options.wants_task ? xvtrace_event_comm(ev) : NULL;
 
+	if (is_message && a->options.wants_event &&
+	    !a->options.wants_event(a->options.arg, ev->type->kernel_system, ev->type->name))
+		return false;
 	return (!a->options.wants || a->options.wants(a->options.arg, ev->ring)) &&
 	       part_wants_task(a, ev->pid, comm ? comm : "<...>");
 }
@@ -327,7 +331,7 @@ static int event(struct xvt_analyze *a, const struct part_type *t, const struct 
 	is_message = xvtrace_event_message(ev, &message);
 	if (!is_message && !t->first_key && !t->then_key)
 		return 0;
-	at.wanted = is_wanted(a, ev);
+	at.wanted = is_wanted(a, ev, is_message);
 	if (!is_message)
 		return add_asked(a, t, ev, &at);
 	return message.sent ? add_begin(a, message.number, true, &at)

@@ -104,6 +104,8 @@ check "one that nobody received" says latency '^ +no end was found +1$'
 check "any pair" says latency '^g1 +softirq_entry -> softirq_entry +1 80\.00 us .* proven$' --first softirq_entry --then softirq_entry --key vec
 check "the JSON of pairs" json latency '.lines | map(select(.kind == "pair" and .vm == "g1")) | length == 1 and .[0].wall.sum_ns == 80000 and .[0].wall.bound_ns_max == 4000 and .[0].no_end == 0' --first softirq_entry --then softirq_entry --key vec,vec
 check "of messages, each end's task may be the one" json latency 'all(.lines[]; .kind != "message" or .wall == null)' --pid 77
+check "messages by their events" json latency '[.lines[].kind] | unique == ["message", "message_to"]' -e text
+check "... and without them" json latency 'all(.lines[]; .kind != "message")' -e '!text'
 check "of one machine alone" json latency '[.lines[].vm] | unique == ["g1"]' --vm g1
 
 check "a late timer, without a bound" says timer '^g1 +late, all timers +1 140\.0 us .* 1\.000310000 +0 ns +0 ns  proven$'
