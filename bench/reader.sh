@@ -148,6 +148,30 @@ tracecmd_file() { # TRACE RINGS
 	}
 }
 
+# instructions COMMAND...: that it takes in the reader's process, in $steps
+instructions() {
+	steps=$(XVTRACE_SANDBOX=off valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null | sed -n 's/.*Collected : //p')
+}
+
+# SQL beside the bare reader with the same choice, which no event meets. By instructions, where valgrind is: ratios of
+# seconds are as exact as the machine is quiet.
+sql() { # RINGS EVENTS
+	local rings=$1 n=$2 bare least
+	"$xvtrace" --version | grep -q '+sqlite' || { skip "query" "xvtrace was built without SQLite" && return; }
+	bare=("$xvtrace" report -q -e sched_switch --filter 'prev_pid == -5' "$dir/t.xvt")
+	none() { "${bare[@]}" || :; } # it fails, as no event matches
+	row "bare reader, prev_pid ==" "$rings" "$n" 3 none && least=$rate
+	row "xvtrace query, prev_pid ==" "$rings" "$n" 3 "$xvtrace" query -q "$dir/t.xvt" 'SELECT count(*) FROM sched_switch WHERE prev_pid = -5' &&
+		ratio "bare reader to query" "$rings" "$least" "$rate"
+	row "xvtrace query, GROUP BY name" "$rings" "$n" 3 "$xvtrace" query -q "$dir/t.xvt" 'SELECT name, count(*) FROM events GROUP BY name'
+	have valgrind || { skip "query by instructions" "valgrind is not installed" && return; }
+	instructions "${bare[@]}" && least=$steps
+	instructions "$xvtrace" query -q "$dir/t.xvt" 'SELECT count(*) FROM sched_switch WHERE prev_pid = -5'
+	steps=$(echo "$steps $least" | awk '{ printf "%.3f", $1 / $2 }')
+	printf '%-34s %5d rings %48s times\n' "query to bare reader, instructions" "$rings" "$steps"
+	rows+=("{ \"what\": \"query to bare reader, instructions\", \"rings\": $rings, \"ratio\": $steps }")
+}
+
 # What the kernel's events cost with their print formats.
 formats() { # RINGS EVENTS
 	local rings=$1 n=$2 report stat shown ctf dat dat6
@@ -172,6 +196,7 @@ formats() { # RINGS EVENTS
 	export_row jsonl "$rings" "$n"
 	row "xvtrace report, ftrace" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
 	report=$rate
+	sql "$rings" "$n"
 	if have babeltrace2; then
 		"$xvtrace" export --format ctf "$dir/t.xvt" "$dir/ctf" || return
 		row "babeltrace2 as text, ftrace" "$rings" "$n" 1 babeltrace2 "$dir/ctf"

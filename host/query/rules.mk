@@ -9,6 +9,7 @@ $(BUILD)/xvtrace_sqlite.so: $(SQLITE_OBJ) $(LIBXVTRACE_OBJ) $(PIC)/more.a host/q
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -shared $(if $(XVT_SAN),,-Wl,-z,defs) -Wl,--version-script,host/query/xvtrace_sqlite.map \
 		-o $@ $(SQLITE_OBJ) $(LIBXVTRACE_OBJ) $(PIC)/more.a $(shell pkg-config --libs $(LIBXVTRACE_PKGS) 2>/dev/null) -ldl
+	$(Q)chmod a-x $@
 
 .PHONY: install-sqlite
 install-sqlite: $(SQLITE_SO)

@@ -60,6 +60,9 @@ all() {
 	check "$text: executable memory: refused" held exec 2 "$@"
 }
 all report report -q "$trace"
+if "$xvtrace" --version | grep -q '+sqlite'; then
+	all query query -q "$trace" 'SELECT count(text) FROM events'
+fi
 all stat stat "$trace"
 all verify verify "$trace"
 all export export -q --format jsonl "$trace" "$work/out"
