@@ -21,7 +21,7 @@ guest g2 1 2000 4
 thread 501 g1:vcpu0
 thread 601 g2:vcpu0
 comm 600 qemu
-process 601 600
+vcpu 601 600 2 4
 0     h:0  switch swapper-0 R x-501
 1     h:1  switch swapper-0 R x-601
 10    g1:0 switch swapper-0 R work-10
@@ -122,10 +122,16 @@ gives() {
 	return 1
 }
 trace=story
+"$tools/xvt-mktrace" 300 32 "$work/runs.xvt" >/dev/null || exit 1
+gives_runs() {
+	[ "$("$xvtrace" query -q --csv "$work/runs.xvt" 'SELECT count(*) > 100, min(end_ts - ts = dur), min(dur), max(is_gap) FROM run_spans' | tail -n 1)" = 1,1,1000,0 ]
+}
 check "machines" gives "SELECT vm, host FROM machines" '[["h",1],["g1",0],["g2",0]]'
 check "rings, with the VMM's numbers" gives "SELECT vm, cpu, hw_id, thread FROM rings WHERE vm LIKE 'g%' ORDER BY ring" '[["g1",0,0,0],["g1",1,1,0],["g2",0,4,0]]'
 check "losses" gives "SELECT ts, vm, cause, n FROM losses" '[[1000015000,"g1","full",7]]'
 check "states of machines" gives "SELECT ts, vm, state, since_ts FROM states" '[[1005000000,"g2","paused",null],[1006000000,"g2","runs",1005000000]]'
+check "threads of the host" gives "SELECT tid, tgid, vm, role, vcpu, name, from_ts FROM threads" '[[601,600,"g2","vcpu",4,"g2:vcpu0",1000000000]]'
+check "runs of vCPUs" gives_runs
 check "notes" gives "SELECT count(*) > 0 FROM notes WHERE state = 'paused'" '[[1]]'
 check "nodes of clocks" gives "SELECT count(*) > 0, count(DISTINCT vm) FROM clock_nodes WHERE bound_ns > 0" '[[1,3]]'
 check "types of events" gives "SELECT field, kind FROM event_types WHERE table_name = 'softirq_entry'" '[["vec","unsigned"]]'

@@ -213,6 +213,14 @@ static int head(const char *text)
 		put_meta(0, XVT_META_THREAD, a, name, strlen(name));
 	else if (sscanf(text, "comm %u %63s", &a, name) == 2)
 		put_meta(0, XVT_META_COMM, a, name, strlen(name));
+	else if (sscanf(text, "vcpu %u %u %u %u", &a, &b, &c, &d) == 4)
+		put_meta(0, XVT_META_PROCESS, a,
+			 &(struct xvt_meta_process){ .tgid = b,
+						     .since_ns = STORY_BEGIN_NS,
+						     .role = XVT_ROLE_VCPU,
+						     .vm = c,
+						     .vcpu = d },
+			 sizeof(struct xvt_meta_process));
 	else if (sscanf(text, "process %u %u", &a, &b) == 2)
 		put_meta(0, XVT_META_PROCESS, a, &(struct xvt_meta_process){ .tgid = b },
 			 sizeof(struct xvt_meta_process));

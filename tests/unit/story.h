@@ -9,6 +9,7 @@
  *	comm TID NAME, process TID TGID	of the host
  *	counts RING DISCARDED MORE [FULL]	of its writer: MORE attempted than are explained,
  *						FULL more lost than LOST records say
+ *	vcpu TID TGID MACHINE VCPU	the thread runs that, by the numbers of machine and vCPU
  * Events, in order of time; a task is COMM-PID:
  *	T[FLAG] VM:CPU switch PREV STATE NEXT	STATE: R, S, D, T or t; FLAG: U, C or L (late)
  *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
