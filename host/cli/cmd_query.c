@@ -63,6 +63,7 @@ static const struct xvt_opt query_opts[] = {
 /* -- the limit of time ----------------------------------------------------------------- */
 
 static volatile int stop;
+static char *unfinished; /* a database that must not stay; NULL: none */
 
 /* CPU time, so that neither a pager nor other programs decide. The second signal ends a step that
  * never looks. */
@@ -70,13 +71,18 @@ static void on_timer(int signal)
 {
 	static const char text[] = "xvtrace: query: it took longer than --timeout in one step of "
 				   "SQL, and was ended; compare shorter texts, or allow more\n";
+	ssize_t written;
 
 	(void)signal;
-	if (stop && write(2, text, sizeof(text) - 1))
-		_exit(XVT_EXIT_FAIL);
-	if (stop)
-		_exit(XVT_EXIT_FAIL);
-	stop = 1;
+	if (!stop) {
+		stop = 1;
+		return;
+	}
+	written = write(2, text, sizeof(text) - 1);
+	(void)written;
+	if (unfinished)
+		unlink(unfinished);
+	_exit(XVT_EXIT_FAIL);
 }
 
 static void begin_timer(uint64_t ns)
@@ -129,8 +135,26 @@ static int say_failed(const struct query_opts *opts, int err, const struct xvtra
 	}
 }
 
-static int query(const struct query_opts *opts, struct xvtrace *trace, const char *save,
-		 const char *sql)
+static void say_doubts(struct xvtrace *trace, const struct xvt_query *q)
+{
+	const char *path = xvtrace_info(trace)->path;
+	uint64_t n = xvt_query_unsorted(q);
+
+	if (n)
+		xvt_warn(path,
+			 "%" PRIu64
+			 " events have a time before that of the event in front of them; "
+			 "ORDER BY ts left them where report has them",
+			 n);
+	n = xvt_query_left_out(q);
+	if (n)
+		xvt_warn(path,
+			 "%" PRIu64 " fields have no column, because a table has too many; "
+			 "events.text has their values",
+			 n);
+}
+
+static int query(const struct query_opts *opts, struct xvtrace *trace, const char *sql)
 {
 	const struct xvt_query_options o = {
 		.flags = opts->reclock || (xvtrace_info(trace)->ended && !opts->no_reclock)
@@ -138,7 +162,7 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, const cha
 				 : 0,
 		.memory_bytes = opts->memory_bytes,
 		.stop = &stop,
-		.save = save,
+		.save = unfinished,
 	};
 	const enum xvt_rows_form form = opts->csv    ? XVT_ROWS_CSV
 					: opts->json ? XVT_ROWS_JSON
@@ -162,18 +186,9 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, const cha
 	} else if (err) {
 		err = say_failed(opts, err, &error);
 	}
-	if (!err && xvt_query_unsorted(q))
-		xvt_warn(xvtrace_info(trace)->path,
-			 "%" PRIu64
-			 " events have a time before that of the event in front of them; "
-			 "ORDER BY ts left them where report has them",
-			 xvt_query_unsorted(q));
-	if (q && xvt_query_left_out(q))
-		xvt_warn(xvtrace_info(trace)->path,
-			 "%" PRIu64 " fields have no column, because a table has too many; "
-			 "events.text has their values",
-			 xvt_query_left_out(q));
-	if (!err && save && !opts->quiet)
+	if (!err)
+		say_doubts(trace, q);
+	if (!err && unfinished && !opts->quiet)
 		xvt_note("%s: %u tables of results", opts->save, xvt_query_saved(q));
 	xvt_query_free(q);
 	return err;
@@ -182,9 +197,8 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, const cha
 /* -- the database that is kept --------------------------------------------------------- */
 
 /* The name under which it is made, beside its own. Returns false after a message. */
-static bool name_save(const char *name, char **path)
+static bool name_save(const char *name)
 {
-	*path = NULL;
 	if (!name)
 		return true;
 	if (xvt_is_trace_path(name) || access(name, F_OK) == 0) {
@@ -192,20 +206,24 @@ static bool name_save(const char *name, char **path)
 				"name, or remove it");
 		return false;
 	}
-	if (asprintf(path, "%s%s.%d", name[0] == '/' ? "" : "./", name, (int)getpid()) < 0)
-		return false;
-	return true;
+	if (asprintf(&unfinished, "%s%s.%d", name[0] == '/' ? "" : "./", name, (int)getpid()) >= 0)
+		return true;
+	unfinished = NULL;
+	return false;
 }
 
-static int end_save(const char *name, const char *path, int status)
+static int end_save(const char *name, int status)
 {
-	if (path && status)
-		unlink(path);
-	else if (path && rename(path, name)) {
+	if (!unfinished)
+		return status;
+	if (!status && rename(unfinished, name)) {
 		xvt_error(name, "%s", strerror(errno));
-		unlink(path);
-		return XVT_EXIT_FAIL;
+		status = XVT_EXIT_FAIL;
 	}
+	if (status)
+		unlink(unfinished);
+	free(unfinished);
+	unfinished = NULL;
 	return status;
 }
 
@@ -215,7 +233,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status;
 	struct xvtrace *trace;
 	const char *const *paths;
-	char why[256], *save;
+	char why[256];
 	size_t count;
 	pid_t writer;
 
@@ -238,29 +256,28 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!xvt_standard_inputs(argc - 1 - at, argv + at))
 		return XVT_EXIT_FAIL;
 	count = xvt_trace_paths(cmd->name, argc - 1 - at, argv + at, &paths);
-	if (!count || !name_save(opts.save, &save))
+	if (!count || !name_save(opts.save))
 		return XVT_EXIT_USAGE;
 	opts.time_ns = opts.time_ns ? opts.time_ns : TIME_NS;
 	opts.memory_bytes = opts.memory_bytes ? opts.memory_bytes : MEMORY_BYTES;
-	if (!opts.no_pager && !opts.json && !opts.csv && !save)
+	if (!opts.no_pager && !opts.json && !opts.csv && !unfinished)
 		xvt_pager_prepare();
 	begin_timer(opts.time_ns);
-	xvt_confine(save != NULL);
+	xvt_confine(unfinished != NULL);
 	writer = xvt_beside_writer_of(paths, count);
 	if (xvt_open_several(&trace, paths, count, XVTRACE_PART, opts.quiet)) {
 		xvt_pager_end();
 		return XVT_EXIT_FAIL;
 	}
-	if (!save)
+	if (!unfinished)
 		xvt_confine_opened();
 	xvt_pager_begin();
-	status = query(&opts, trace, save, argv[argc - 1]);
+	status = query(&opts, trace, argv[argc - 1]);
 	xvt_pager_end();
-	status = end_save(opts.save, save, status);
+	status = end_save(opts.save, status);
 	if (xvt_say_damage(trace, writer, opts.quiet || status) && !status)
 		status = XVT_EXIT_FAIL;
 	xvtrace_close(trace);
-	free(save);
 	return status;
 }
 

@@ -233,6 +233,8 @@ check "it is whole" eval '[ "$(sqlite3 "$db" "PRAGMA integrity_check")" = ok ]'
 check "a file that is there stays" refuses 2 'it is there already' "$m" --save "$db" 'SELECT 1'
 check "a query that fails leaves nothing" eval 'refuses 2 "no such table" "$m" --save "$work/none.db" "SELECT * FROM nosuch" && ! compgen -G "$work/none.db*" >/dev/null'
 
+check "nor does one that is ended in a step" eval 'refuses 1 "in one step" "${slow[@]}" --save "$work/none.db" "SELECT printf('"'%.*c'"', 2000000000, '"'x'"')" && ! compgen -G "$work/none.db*" >/dev/null'
+
 # The same tables in other programs.
 so=$BUILD/xvtrace_sqlite.so
 shell() { sqlite3 :memory: ".load ${so%.so}" "$@"; }
