@@ -16,6 +16,7 @@ int xvt_out_open(struct xvt_out *o, const char *path)
 	o->less = 0;
 	o->cut = false;
 	o->err = 0;
+	o->most = o->all = 0;
 	o->fd = STDOUT_FILENO;
 	if (strcmp(path, "-") != 0)
 		o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -28,6 +29,9 @@ int xvt_out_flush(struct xvt_out *o)
 
 	if (o->fd < 0)
 		return o->err;
+	o->all += o->used;
+	if (o->most && o->all > o->most && !o->err)
+		o->err = -EFBIG;
 	while (!o->err && done < o->used) {
 		ssize_t n = write(o->fd, o->buf + done, o->used - done);
 

@@ -21,7 +21,9 @@ struct xvt_out {
 	size_t used; /* at most XVT_OUT_ROOM between two calls */
 	/* not 0: this many bytes of the room are closed to text since xvt_out_begin() */
 	size_t less;
-	bool cut; /* something was dropped since xvt_out_begin() */
+	bool cut;      /* something was dropped since xvt_out_begin() */
+	uint64_t most; /* bytes after which -EFBIG is an error; 0: any number */
+	uint64_t all;  /* so far */
 	char buf[XVT_OUT_ROOM + XVT_OUT_SLACK];
 };
 

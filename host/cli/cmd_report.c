@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_report.c - `xvtrace report`: the events as text, one a line. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +29,13 @@ struct report_opts {
 	const char *color;
 	bool no_pager;
 	bool follow;
+	bool any_length;
 };
+
+/* The text of a trace is some 10 times as long, or 100 times if that was compressed: a file of 4
+ * MiB that is made for it gave 8 GiB. */
+#define TEXT_TIMES 500u
+#define TEXT_LEAST (256ull << 20)
 
 static const struct xvt_opt report_opts[] = {
 	XVT_SELECT_OPTS(struct report_opts, select, "from", "to"),
@@ -55,8 +62,31 @@ static const struct xvt_opt report_opts[] = {
 		"go on with what is written to the trace, until it ends"),
 	XVT_OPT(struct report_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
 		"on a terminal, too, no pager"),
+	XVT_OPT(struct report_opts, any_length, "any-length", 0, XVT_OPT_BOOL, NULL,
+		"go on also where the text is more than 500 times as long as the trace"),
 	XVT_OPT_END,
 };
+
+static void limit_text(const struct xvt_export *x, const struct report_opts *opts,
+		       struct xvt_out *out)
+{
+	const uint64_t size = xvtrace_info(x->trace)->size;
+
+	if (opts->any_length || !size || size > UINT64_MAX / TEXT_TIMES)
+		return;
+	out->most = size * TEXT_TIMES > TEXT_LEAST ? size * TEXT_TIMES : TEXT_LEAST;
+}
+
+static void say_output_failed(const struct xvt_export *x, const struct xvt_out *out)
+{
+	if (out->err == -EFBIG && out->most)
+		xvt_error(xvtrace_info(x->trace)->path,
+			  "its text is more than %u times as long as the trace, as that of one "
+			  "which is made to fill a disk; --any-length shows all",
+			  TEXT_TIMES);
+	else
+		xvt_error("standard output", "%s", strerror(-out->err));
+}
 
 /* Returns false after a message. */
 static bool can_follow(const struct report_opts *opts, size_t count)
@@ -140,12 +170,14 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 			 "makes them smaller");
 	x.first_ns = xvtrace_info(x.trace)->first_ns;
 	err = xvt_out_open(&out, "-");
-	if (!err)
+	if (!err) {
+		limit_text(&x, &opts, &out);
 		err = xvt_export_text(&x, &out);
+	}
 	if (err)
 		xvt_error(xvtrace_info(x.trace)->path, "%s", strerror(-err));
 	if (xvt_out_close(&out)) {
-		xvt_error("standard output", "%s", strerror(-out.err));
+		say_output_failed(&x, &out);
 		err = out.err;
 	}
 	if (x.unordered && !err && !opts.select.quiet)

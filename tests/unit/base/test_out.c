@@ -54,6 +54,24 @@ static const struct {
 	{ "\x7f", 1, "\\x7f", "\"\\u007f\"" },
 };
 
+/* A trace that is made to fill a disk. */
+START_TEST(text_beyond_the_most_is_an_error)
+{
+	static struct xvt_out out;
+	static const char text[1000];
+	unsigned int i;
+
+	ck_assert_int_eq(xvt_out_open(&out, "/dev/null"), 0);
+	out.most = 2 * XVT_OUT_ROOM;
+	for (i = 0; i < 2 * XVT_OUT_ROOM / sizeof(text); i++)
+		xvt_out_bytes(&out, text, sizeof(text));
+	ck_assert_int_eq(out.err, 0);
+	for (i = 0; i < 2 * XVT_OUT_ROOM / sizeof(text); i++)
+		xvt_out_bytes(&out, text, sizeof(text));
+	ck_assert_int_eq(xvt_out_close(&out), -EFBIG);
+}
+END_TEST
+
 START_TEST(untrusted_text_is_made_harmless)
 {
 	begin();
@@ -306,6 +324,7 @@ Suite *out_suite(void)
 
 	tcase_add_loop_test(t, untrusted_text_is_made_harmless, 0,
 			    sizeof(texts) / sizeof(texts[0]));
+	tcase_add_test(t, text_beyond_the_most_is_an_error);
 	tcase_add_test(t, quoted_text_is_json);
 	tcase_add_test(t, numbers_and_times);
 	tcase_add_loop_test(t, durations_have_three_digits, 0,
