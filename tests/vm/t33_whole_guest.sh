@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
 # A Debian guest with systemd that has the package of the built module and what `make install-guest`
-# installs: at each boot, and when the module comes again, the events of /etc/xvtrace/guest.conf are on
-# and have their formats, by no hand in the guest.
+# installs: at each boot, and when the module comes again, the events of /etc/xvtrace/guest.conf and that
+# of `record -e` are on and have their formats, by no hand in the guest.
 set -u
 . "$(dirname "$0")/lib.sh"
 trace=$work/trace.xvt root=$(realpath "$work")/root
@@ -57,7 +57,8 @@ umount /proc
 exec switch_root /disk /sbin/init
 INIT
 chmod +x "$work/overlay/init"
-record_start "$trace" --follow --join-timeout 0 -r g1="$XVT_SHM_DIR/${XVT_SHM_PREFIX}g1"
+# A boot may take that long to say that the host may choose events.
+record_start "$trace" --follow --join-timeout 300 -e irq:softirq_entry -r g1="$XVT_SHM_DIR/${XVT_SHM_PREFIX}g1"
 need "it starts" vm_start g1 --vcpus 2 --mem 512 --region-size 8M --reboot --overlay "$work/overlay" \
 	--qemu-arg -drive --qemu-arg "file=$(realpath "$work/disk"),format=raw,if=virtio"
 said() { tr -d '\r' <"$(vm_log g1)" | grep -aqE "^XVT-SAY $1"; }
@@ -85,11 +86,15 @@ check "when it comes again, they are on" said back
 check "a pattern that no event is like is told, and the others hold" eval 'said "wrong 1 timer 0" && said "start xvt-guest: /etc/xvtrace/guest.conf:[0-9]*: no event is like .no_such:thing"'
 "$xvtrace" report --no-task "$trace" | awk '{ sub(/:$/, "", $4); n[$4]++ } END { for (e in n) print e, n[e] }' | sort >"$work/names"
 check "no event is without its format" eval '! grep -E "^type[0-9]" "$work/names"'
-for event in sched_waking sched_wakeup hrtimer_start timer_start print; do
+for event in sched_waking sched_wakeup hrtimer_start timer_start softirq_entry print; do
 	check "$event is there" grep -q "^$event " "$work/names"
 done
+"$xvtrace" report --no-task "$trace" -e print -e softirq_entry >"$work/boots"
+# asked_for BOOT: the event of -e is between this boot's first and last line
+asked_for() { awk -v boot="whole boot $1\$" '$0 ~ boot { n += held; held = 0; seen = 1 } seen && / softirq_entry: / { held++ } END { exit !n }' "$work/boots"; }
 for boot in 1 2 3; do
-	check "boot $boot is recorded" eval '[ "$("$xvtrace" report "$trace" -e print | grep -c "whole boot $boot")" -eq 20 ]'
+	check "boot $boot is recorded" [ "$(grep -c "whole boot $boot" "$work/boots")" -eq 20 ]
+	check "boot $boot: the event that the host asks for is on" asked_for $boot
 done
 check "the sums add up" adds_up "$trace"
 finish

@@ -11,8 +11,12 @@ boot=$(cat /sys/class/misc/xvtrace/generation)
 control() { cat /sys/module/xvtrace/parameters/host_control; }
 say "boot $boot asked $(dmesg | grep -c 'the rings were in use')"
 say "boot $boot host events $(control)"
-say "boot $boot on $(cat $instance/events/timer/enable) sched $(cat $instance/events/sched/enable) top $(cat /sys/kernel/tracing/events/enable) result $(systemctl show -P Result xvtrace-guest)"
+say "boot $boot on $(cat $instance/events/timer/enable) sched $(cat $instance/events/sched/enable) top $(cat /sys/kernel/tracing/events/timer/enable) result $(systemctl show -P Result xvtrace-guest)"
 until grep -q ' stop ' /sys/class/misc/xvtrace/rings; do
+	sleep 0.1
+done
+# The host asks for it.
+until [ "$(cat /sys/kernel/tracing/events/irq/softirq_entry/enable)" = 1 ]; do
 	sleep 0.1
 done
 i=0
