@@ -83,8 +83,8 @@ vm_out short "$work/short"
 for cpu in 0 1; do
 	check "short: CPU $cpu: fewer events than the guest's kernel counts" \
 		[ "$(had short $cpu since)" -lt $(($(said short $cpu entries) + $(said short $cpu overrun))) ]
-	check "short: CPU $cpu: the reader says that some are missing, and a number of pages" \
-		[ $(($(had short $cpu happened) & 1)) -eq 1 -a "$(had short $cpu missed)" -gt 0 ]
+	# Its number of pages is a lower bound, which may be 0.
+	check "short: CPU $cpu: the reader says that some are missing" [ $(($(had short $cpu happened) & 1)) -eq 1 ]
 	check "short: CPU $cpu: no page is bad" [ "$(had short $cpu bad)" -eq 0 ]
 	# What the guest still has, it printed; no event of that time is there that it has not.
 	awk -v cpu=$cpu 'NR == FNR { own[$1] = 1; if (!first) first = $1; next }
@@ -92,6 +92,7 @@ for cpu in 0 1; do
 		"$work/short/cpu$cpu" "$work/short.events" >"$work/short.judge$cpu"
 	check "short: CPU $cpu: no event that the guest has not" [ $? -eq 0 ]
 done
+
 # One ring through three boots. Marks are in order, none is there twice, and what was taken away in the guest, by a
 # reader or by emptying the ring, is told.
 run boots 4M '' stock-boots.sh --reboot
