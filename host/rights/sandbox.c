@@ -891,6 +891,10 @@ int xvt_sandbox_enter(unsigned int need)
 	if (!filter)
 		return -ENOMEM;
 	err = lib.attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); /* threads of the loop, too */
+	/* Of another architecture's calls: not the thread alone, without which others would wait.
+	 */
+	if (!err)
+		err = lib.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!err && need & XVT_SANDBOX_RECORDS)
 		err = add_recorder(filter, need);
 	else if (!err && !entered)

@@ -126,6 +126,11 @@ recorder held xvt_public_open read "$secret" "to read a file of its user"
 recorder held xvt_place_open "replaced file" "$work/q/g" "a region that is replaced by a link"
 recorder held xvt_place_open "replaced folder" "$work/q" "a region whose folder is replaced by a link"
 
+if [ "$(uname -m)" = x86_64 ]; then # no rule of a filter is about other architectures
+	tries "" 1 x32 "" record -q -o "$work/out" -r g="$work/g" --join-timeout 0 --duration 20
+	check "a call of another architecture: killed, with all its threads" is killed
+fi
+
 reader held fcntl setown "" "a reader: signals by a descriptor's owner"
 reader held fcntl "setown high" "" "a reader: the same, with high bits"
 reader held fcntl async "" "a reader: signals to the owner that a descriptor has"

@@ -535,6 +535,7 @@ static int attack(const char *how, const char *arg)
 	ATTACK("symlink", symlink("/", arg));
 	ATTACK("mode", chmod(arg, 0777));
 	ATTACK("suid", fchmod(STDERR_FILENO, S_ISUID | S_IRUSR | S_IWUSR));
+	ATTACK("x32", syscall(0x40000000 + SYS_getpid));
 	ATTACK("memory", take_memory());
 	ATTACK("files", take_files());
 	_exit(4);
