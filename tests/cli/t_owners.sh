@@ -92,7 +92,7 @@ check "1,500 files: one line in the log" eval 'test "$(grep -c "" "$work/err")" 
 beside "1,500 that answer" "${stranger[@]}" "$work/many" "$shm" evil 1500 answer
 seen="they are machines" filter=".machines == 202"
 beside "200 of one's own" "$work/many" "$shm" idle 200 answer
-options=(--max-size 12M)
+options=(--max-size 24M) # 10 MB of it for each of the two that write
 beside "200 of one's own, in a file that has a largest size" "$work/many" "$shm" idle 200
 options=()
 
