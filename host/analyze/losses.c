@@ -20,8 +20,8 @@ const char *xvt_loss_help(unsigned int cause, bool host)
 		[XVTRACE_LOST_FULL] = "its rings ran full: a larger region, or fewer events",
 		[XVTRACE_LOST_WRAP] =
 			"its rings were too small for an unfinished event: a larger region",
-		[XVTRACE_LOST_BIG] = "events were longer than a sub-buffer: a larger region "
-				     "(subbuf_size of the module)",
+		[XVTRACE_LOST_BIG] = ("events were longer than a sub-buffer: a larger region "
+				      "(subbuf_size of the module)"),
 		[XVTRACE_LOST_NEST] = "interrupts nested too deeply",
 		[XVTRACE_LOST_RETRY] = "interrupts disturbed too often",
 		[XVTRACE_LOST_OVERWRITTEN] =
