@@ -265,7 +265,9 @@ static void be_accomplice(int fd)
 
 __attribute__((constructor)) static void prepare(void)
 {
+	const pid_t parent = getpid();
 	int ends[2], other[2];
+	char byte;
 
 	if (!getenv("XVT_BREAKOUT") || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, other))
@@ -276,8 +278,13 @@ __attribute__((constructor)) static void prepare(void)
 	before.victim = fork();
 	if (!before.victim) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent || write(other[1], "", 1) != 1)
+			_exit(0);
 		be_accomplice(other[1]);
 	}
+	/* From here on it ends with this process, also when an attack has stopped it. */
+	if (before.victim > 0 && read(other[0], &byte, 1) != 1)
+		_exit(1);
 }
 
 /* ------------------------------------------------------------------ attacks */
