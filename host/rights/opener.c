@@ -398,65 +398,65 @@ static int do_mkdir(struct call *c, int dirfd, uint64_t address, mode_t mode)
 	return err;
 }
 
+/* A path of the caller's, as a name in a folder that is open. */
+struct leaf {
+	int folder; /* -1: none */
+	const char *name;
+	struct xvt_place place;
+};
+
+/* may: what the rules have to allow there. Returns 0, -errno or FORBIDDEN; the folder is the
+ * caller's to close. */
+static int open_leaf(struct call *c, int fd, uint64_t path, unsigned int may, struct leaf *leaf)
+{
+	const int err = path_of(c, fd, path, c->path);
+
+	leaf->folder = -1;
+	if (err)
+		return err;
+	if (!xvt_rules_find(&c->s->rules, c->path, may, &leaf->place))
+		return FORBIDDEN;
+	leaf->folder = xvt_place_parent(&leaf->place, &leaf->name);
+	return leaf->folder < 0 ? leaf->folder : 0;
+}
+
+static void close_leaf(const struct leaf *leaf)
+{
+	if (leaf->folder >= 0)
+		close(leaf->folder);
+}
+
 /* Gives a file that may be changed another name. */
 static int do_link(struct call *c, int from_fd, uint64_t from, int to_fd, uint64_t to)
 {
-	struct xvt_place old, new;
-	const char *old_leaf, *new_leaf;
-	int old_folder, new_folder, err = path_of(c, from_fd, from, c->path);
+	struct leaf old, new = { .folder = -1 };
+	int err;
 
 	c->what = "link";
-	if (err)
-		return err;
-	if (!xvt_rules_find(&c->s->rules, c->path, XVT_MAY_CHANGE, &old))
-		return FORBIDDEN;
-	err = path_of(c, to_fd, to, c->path);
-	if (err)
-		return err;
-	if (!xvt_rules_find(&c->s->rules, c->path, XVT_MAY_MAKE, &new))
-		return FORBIDDEN;
-	old_folder = xvt_place_parent(&old, &old_leaf);
-	if (old_folder < 0)
-		return old_folder;
-	new_folder = xvt_place_parent(&new, &new_leaf);
-	if (new_folder < 0)
-		err = new_folder;
-	else if (linkat(old_folder, old_leaf, new_folder, new_leaf, 0))
+	err = open_leaf(c, from_fd, from, XVT_MAY_CHANGE, &old);
+	if (!err)
+		err = open_leaf(c, to_fd, to, XVT_MAY_MAKE, &new);
+	if (!err && linkat(old.folder, old.name, new.folder, new.name, 0))
 		err = -errno;
-	close(old_folder);
-	if (new_folder >= 0)
-		close(new_folder);
+	close_leaf(&old);
+	close_leaf(&new);
 	return err;
 }
 
 static int do_rename(struct call *c, int from_fd, uint64_t from, int to_fd, uint64_t to,
 		     unsigned int flags)
 {
-	struct xvt_place old, new;
-	const char *old_leaf, *new_leaf;
-	int old_folder, new_folder, err = path_of(c, from_fd, from, c->path);
+	struct leaf old, new = { .folder = -1 };
+	int err;
 
 	c->what = "rename";
-	if (err)
-		return err;
-	if (!xvt_rules_find(&c->s->rules, c->path, XVT_MAY_REMOVE, &old))
-		return FORBIDDEN;
-	err = path_of(c, to_fd, to, c->path);
-	if (err)
-		return err;
-	if (!xvt_rules_find(&c->s->rules, c->path, XVT_MAY_MAKE | XVT_MAY_REMOVE, &new))
-		return FORBIDDEN;
-	old_folder = xvt_place_parent(&old, &old_leaf);
-	if (old_folder < 0)
-		return old_folder;
-	new_folder = xvt_place_parent(&new, &new_leaf);
-	if (new_folder < 0)
-		err = new_folder;
-	else if (syscall(SYS_renameat2, old_folder, old_leaf, new_folder, new_leaf, flags))
+	err = open_leaf(c, from_fd, from, XVT_MAY_REMOVE, &old);
+	if (!err)
+		err = open_leaf(c, to_fd, to, XVT_MAY_MAKE | XVT_MAY_REMOVE, &new);
+	if (!err && syscall(SYS_renameat2, old.folder, old.name, new.folder, new.name, flags))
 		err = -errno;
-	close(old_folder);
-	if (new_folder >= 0)
-		close(new_folder);
+	close_leaf(&old);
+	close_leaf(&new);
 	return err;
 }
 
