@@ -263,28 +263,31 @@ check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"; ende
 check "and its opener with it" test ! -e "/proc/$opener"
 
 # Without a capability it may neither enter a folder of another user nor see which file there has a writer. Its opener does.
-others() { # MACHINE [OPTION...]: a region of another user, with a program that records into it if there is an option
+others() { # MACHINE [OPTION...]: a region of another user, with a program that records into it if there is an option. It is
+	# called as a VMM is, and that user's: so it is a machine.
 	local region=$XVTRACE_SHM_DIR/xvtrace-$1
 	"$xvtrace" region create "$work/new" --size 256K --rings 1 && chown nobody "$work/new" && mv "$work/new" "$region" || return 1
-	[ $# -eq 1 ] || timeout 300 "$BUILD/xvt-emit" "$region" "${@:2}" >/dev/null
+	[ $# -eq 1 ] || setpriv --reuid nobody --clear-groups timeout 300 "$work/qemu-emit" "$region" "${@:2}" >/dev/null
 }
 # recorded MACHINE EVENTS
 recorded() { "$xvtrace" status --json 2>/dev/null | jq -e --arg m "$1" --argjson n "$2" '.recorders[0].vms[] | select(.name == $m and ([.. | .events? // empty] | any(. == $n)))' >/dev/null; }
 if [ "$(id -u)" -eq 0 ] && [ "$((16#$(sed -n 's/^CapPrm:\s*//p' /proc/self/status) & 1 << 28))" -ne 0 ]; then
 	export XVTRACE_SHM_DIR=$work/shm LIBVIRT_DEFAULT_URI="qemu+unix:///system?socket=$work/none"
-	mkdir -m 700 "$XVTRACE_SHM_DIR" && chown nobody "$XVTRACE_SHM_DIR"
+	mkdir -m 700 "$XVTRACE_SHM_DIR" && chown nobody "$XVTRACE_SHM_DIR" && chmod 711 "$work"
+	install -m 755 "$BUILD/xvt-emit" "$work/qemu-emit"
+	nobody=$(id -u nobody)
 	"$xvtrace" record --follow -q -o "$work/others.xvt" --join-timeout 0 --stall-timeout 0.2 2>"$work/err" &
 	pids+=($!)
 	check "it begins" poll confined
 	others left
 	others a --count 300
-	check "it records a region of another user in a folder of that user" poll recorded a 300
+	check "it records a region of another user in a folder of that user" poll recorded "a@$nobody" 300
 	rm "$XVTRACE_SHM_DIR/xvtrace-a"
 	others a --count 200
-	check "it sees that the file is removed, and that there is another one" poll recorded a.2 200
+	check "it sees that the file is removed, and that there is another one" poll recorded "a@$nobody.2" 200
 	check "it has no capability" eval '[ -z "$(capabilities "${pids[-1]}")" ]'
 	check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
-	check "what no program writes into was not recorded" eval '[ "$("$xvtrace" stat --json "$work/others.xvt" | jq -c "[.vms[].name] | sort")" = "[\"a\",\"a.2\"]" ]'
+	check "what no program writes into was not recorded" eval '[ "$("$xvtrace" stat --json "$work/others.xvt" | jq -c "[.vms[].name] | sort")" = "[\"a@$nobody\",\"a@$nobody.2\"]" ]'
 	export XVT_ESCAPE_SKIP=20
 	install -m 600 -o nobody /dev/null "$XVTRACE_SHM_DIR/private"
 	XVT_ESCAPE_FOLDER=$XVTRACE_SHM_DIR check "what it has no business with it cannot even look at" held look 1 "${recorder[@]}"
