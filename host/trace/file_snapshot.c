@@ -221,10 +221,13 @@ static const char *words(const struct folders *f, int i)
 	return f->v[i]->d_name + TIME_LEN;
 }
 
+/* "-event-g1": those of g1's events. "-control": a client asked for it, so it is no machine's. */
 static int count_alike(const struct folders *f, int i)
 {
 	int n = 0, k;
 
+	if (!strchr(words(f, i) + 1, '-'))
+		return 1;
 	for (k = 0; k < f->n; k++)
 		n += !strcmp(words(f, i), words(f, k));
 	return n;

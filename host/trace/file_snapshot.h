@@ -30,8 +30,8 @@ uint32_t xvt_file_snapshot_count(const char *folder);
 uint64_t xvt_file_snapshot_bytes(const char *folder);
 
 /* Removes the oldest snapshot of those with the same words behind their time (a machine's, of one
- * kind) that are the most; never the newest of all. Other files in its folder stay, and so does the
- * folder then. Returns false if nothing was removed. */
+ * kind) that are the most, or the oldest of all where none has two; never the newest of all. Other
+ * files in its folder stay, and so does the folder then. Returns false if nothing was removed. */
 bool xvt_file_snapshot_drop(const char *folder);
 /* Removes the oldest file of the newest snapshot, unless it is the only one. Returns false if
  * nothing was removed. */
