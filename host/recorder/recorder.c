@@ -34,6 +34,7 @@
 #include "xvt_abi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -159,16 +160,37 @@ struct recorder {
 	int columns;	      /* of the terminal, for the line of progress; 0: unknown */
 	uint32_t logged_file; /* the newest that the log has; 0: none yet */
 	uint64_t logged_removed;
+	int child_go; /* a byte lets the command begin; -1: it has, or there is none */
 };
 
-static int start_child(struct xvt_recording *rec, char **argv)
+/* The command runs once the host's kernel traces: release_child(). The process is there before,
+ * since a recorder in its sandbox starts none. */
+static int start_child(struct recorder *r, char **argv)
 {
-	rec->child = fork();
-	if (rec->child < 0)
+	struct xvt_recording *rec = &r->rec;
+	int go[2], err;
+
+	if (pipe2(go, O_CLOEXEC))
 		return -errno;
+	rec->child = fork();
+	err = errno;
+	if (rec->child) {
+		close(go[0]);
+		r->child_go = go[1];
+	}
+	if (rec->child < 0)
+		return -err;
 	if (rec->child == 0) {
 		sigset_t none;
+		char byte;
+		ssize_t n;
 
+		close(go[1]);
+		do
+			n = read(go[0], &byte, 1);
+		while (n < 0 && errno == EINTR);
+		if (n != 1) /* the recorder has ended */
+			_exit(XVT_EXIT_FAIL);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		signal(SIGPIPE, SIG_DFL); /* exec() would keep them ignored */
@@ -179,6 +201,16 @@ static int start_child(struct xvt_recording *rec, char **argv)
 	}
 	rec->child_fd = xvt_child_open(rec->child);
 	return 0;
+}
+
+static void release_child(struct recorder *r, bool begin)
+{
+	if (r->child_go < 0)
+		return;
+	if (begin)
+		(void)!write(r->child_go, "", 1);
+	close(r->child_go);
+	r->child_go = -1;
 }
 
 /* End the command after the recording: SIGTERM, and SIGKILL after CHILD_END_MS. */
@@ -941,6 +973,8 @@ static int run(struct recorder *r)
 		if (err)
 			return err;
 		now = xvt_session_now_ns(rec->session);
+		if (!xvt_session_host_begins(rec->session) || now - start >= r->opt.join_timeout_ns)
+			release_child(r, true);
 		if (duration && now - start >= duration)
 			break;
 		push(rec, now, sleep_ns, &pushed);
@@ -1172,7 +1206,7 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK)
 		err = xvt_recording_watch_signals(rec);
 	if (status == XVT_EXIT_OK && !err && r->how->child)
-		err = start_child(rec, r->how->child);
+		err = start_child(r, r->how->child);
 	if (status == XVT_EXIT_OK && !err && opt->print)
 		err = xvt_printer_start(&r->printer);
 	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
@@ -1196,6 +1230,7 @@ static int record(struct recorder *r)
 	status = xvt_recording_end(rec, status, err);
 	xvt_snapshots_free(r->snapshots);
 	xvt_printer_end(&r->printer, opt->output);
+	release_child(r, false);
 	end_child(rec);
 	if (rec->outcome && !rec->quiet)
 		xvt_outcome_say(&r->outcome, r->opt.output, rec->logs);
@@ -1210,6 +1245,7 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 		.how = recorder,
 		.opt = recorder->opt,
 		.terminal = isatty(STDERR_FILENO),
+		.child_go = -1,
 	};
 	struct winsize window;
 	int status;

@@ -283,6 +283,13 @@ static void begin(struct xvt_session *s, struct xvt_session_host *h)
 		read_failed(s, h, err);
 }
 
+bool xvt_session_host_begins(const struct xvt_session *s)
+{
+	const struct xvt_session_host *h = s->host;
+
+	return h && !h->on && !h->stopped && !h->err && h->vm->phase != XVT_VM_GONE;
+}
+
 void xvt_session_host_feed(struct xvt_session *s)
 {
 	struct xvt_session_host *h = s->host;

@@ -265,6 +265,8 @@ struct xvt_host_options {
  */
 int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
 			 size_t why_size);
+/* Returns whether its kernel is still to begin with the tracing. */
+bool xvt_session_host_begins(const struct xvt_session *s);
 
 /* What a machine lacks that has given no event so far. */
 enum xvt_vm_waits {
