@@ -308,10 +308,11 @@ static inline bool xvt_can_call_any(void)
 #define XVT_PREEMPT_LAZY_COUNT
 #endif
 
-/* What is called last of all when the kernel restarts or powers off. 6.19 gave it an argument. */
+/* What is called last of all when the kernel restarts or powers off. 6.19 gave it an argument, and
+ * so did stable kernels: Kbuild looks into the header. */
 struct xvt_syscore {
 	struct syscore_ops ops;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#ifdef XVT_HAS_SYSCORE
 	struct syscore entry;
 #define XVT_SYSCORE_PARAM void *unused
 #else
@@ -321,7 +322,7 @@ struct xvt_syscore {
 
 static inline void xvt_syscore_register(struct xvt_syscore *s)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#ifdef XVT_HAS_SYSCORE
 	s->entry.ops = &s->ops;
 	register_syscore(&s->entry);
 #else
@@ -331,7 +332,7 @@ static inline void xvt_syscore_register(struct xvt_syscore *s)
 
 static inline void xvt_syscore_unregister(struct xvt_syscore *s)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#ifdef XVT_HAS_SYSCORE
 	unregister_syscore(&s->entry);
 #else
 	unregister_syscore_ops(&s->ops);
