@@ -28,7 +28,7 @@ vcpu 601 600 2 4
 12    g2:0 switch swapper-0 R job-20
 15    g1:0 lost 7
 20    g1:0 soft 9
-20.1  g1:0 waking job-11 0
+20.1  g1:0 wakeup job-11 0
 100   h:0  switch x-501 R bash-900
 3000  h:0  switch bash-900 S x-501
 3020  g1:0 softx 9
