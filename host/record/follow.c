@@ -288,6 +288,7 @@ static void search_vmms(struct xvt_follow *f)
 	if (!f->opt->all || f->now_ns < f->next_search_ns)
 		return;
 	f->changed |= xvt_regions_search(STEP_NS, f->now_ns);
+	xvt_regions_tell();
 	f->next_search_ns = f->now_ns + STEP_SOON_NS;
 }
 

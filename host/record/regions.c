@@ -72,6 +72,9 @@ static struct {
 	size_t nr_trusted;
 	struct files found, next;
 	struct strangers strangers, counted;
+	struct strangers search_of,
+		searched_of; /* that the search for VMMs began with; the last one */
+	bool stale;	     /* of `strangers`, a VMM was found */
 	struct known *known;
 	uid_t told[USERS];
 	size_t nr_told;
@@ -295,6 +298,7 @@ static void finish(void)
 	all.next = before;
 	forget(&all.next);
 	all.strangers = all.counted;
+	all.stale = false;
 	if (all.found.n)
 		qsort(all.found.v, all.found.n, sizeof(*all.found.v), by_path);
 }
@@ -356,6 +360,7 @@ static void begin_search(void)
 	size_t i;
 
 	all.searched = all.maybe;
+	all.search_of = all.strangers;
 	all.mapped_next.n = 0;
 	for (i = 0; i < all.searched.n; i++)
 		files[i] = all.searched.v[i].file;
@@ -374,15 +379,28 @@ bool xvt_regions_search(uint64_t most_ns, uint64_t now)
 		return false;
 	xvt_process_search_end(all.search);
 	all.search = NULL;
+	all.searched_of = all.search_of;
 	all.next_search_ns = now + SEARCH_NS;
 	other = all.mapped_next.n != all.mapped.n;
 	for (i = 0; i < all.mapped_next.n; i++)
 		other |= !has(&all.mapped, &all.mapped_next.v[i].file);
 	all.mapped = all.mapped_next;
+	all.stale |= other;
 	return other;
 }
 
 /* ------------------------------------------------------------------ what is told */
+
+static bool has_user(const struct strangers *s, uid_t uid)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (s->users[i].uid == uid)
+			return true;
+	}
+	return false;
+}
 
 static bool is_told(uid_t uid)
 {
@@ -400,8 +418,9 @@ void xvt_regions_tell(void)
 	const struct strangers *s = &all.strangers;
 	size_t i;
 
-	for (i = 0; i < s->n && all.nr_told < USERS; i++) {
-		if (is_told(s->users[i].uid))
+	/* A VMM of such a user may map the file: that is searched for first. */
+	for (i = 0; i < s->n && all.nr_told < USERS && !all.stale; i++) {
+		if (is_told(s->users[i].uid) || !has_user(&all.searched_of, s->users[i].uid))
 			continue;
 		all.told[all.nr_told++] = s->users[i].uid;
 		xvt_warn(xvt_host_region_dir(),
