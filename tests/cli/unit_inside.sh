@@ -18,16 +18,19 @@ says() { journalctl -q --no-pager -o cat --since "${since:-today}" -u xvtrace >"
 said() { journalctl --sync && says "$1"; }
 # at_least N FILTER: what jq finds in the status of the recorder
 at_least() { [ "$(xvtrace status --json 2>/dev/null | jq "$2" 2>/dev/null || echo 0)" -ge "$1" ]; }
-events() { at_least "$1" '[.. | objects | select(.name? == "a") | .rings[].events] | add // 0'; }
+machine=a@$(id -u nobody)
+events() { at_least "$1" "[.. | objects | select(.name? == \"$machine\") | .rings[].events] | add // 0"; }
 host_events() { at_least "$1" '[.. | objects | select(.kind? == "host") | .rings[].events] | add // 0'; }
 # entry FIELD=VALUE...: the journal has an entry of the service with these fields
 entry() { journalctl --sync && [ -n "$(journalctl -q --no-pager -o cat -u xvtrace "$@")" ]; }
 configure() { printf '%s\n' "$@" >/etc/xvtrace/xvtrace.conf; }
 
-# A region whose writer is another user's process, as a guest's QEMU is.
+# A region whose writer is another user's process that is called as a VMM is: so it is a machine.
+install -m 755 "$(command -v xvt-emit)" "$work/qemu-emit" && chmod 711 "$work"
 (umask 077 && xvtrace region create /dev/shm/xvtrace-a --size 1M --rings 2) && chown nobody: /dev/shm/xvtrace-a
-setpriv --reuid nobody --regid nogroup --clear-groups xvt-emit /dev/shm/xvtrace-a --count 100000000 --rate 2000 >/dev/null &
+setpriv --reuid nobody --regid nogroup --clear-groups "$work/qemu-emit" /dev/shm/xvtrace-a --count 100000000 --rate 2000 >/dev/null &
 writer=$!
+poll grep -q xvtrace-a "/proc/$writer/maps"
 configure 'keep-free = 0' 'rotate-size = 64M'
 check "the service starts: it has said that it is ready" systemctl start xvtrace
 check "and is active" is ActiveState active
@@ -48,7 +51,7 @@ configure 'keep-free = 0' 'rotate-size = 64M' 'memory = 64M'
 check "reload" systemctl reload xvtrace
 check "it has read the configuration: what takes a restart is named" poll said 'memory: warning: changed; it takes effect after a restart'
 check "as a warning" entry PRIORITY=4 SYSLOG_IDENTIFIER=xvtrace 'MESSAGE=memory: warning: changed; it takes effect after a restart'
-check "which is of no machine" eval '! entry XVTRACE_MACHINE=a "MESSAGE=memory: warning: changed; it takes effect after a restart"'
+check "which is of no machine" eval '! entry XVTRACE_MACHINE=$machine "MESSAGE=memory: warning: changed; it takes effect after a restart"'
 check "and it is the same process" is MainPID "$recorder"
 configure 'rotate-sise = 64M'
 check "reload with an error fails" eval '! systemctl reload xvtrace 2>/dev/null'
@@ -67,7 +70,7 @@ check "the opener said why it ended" poll said 'the recorder died without ending
 check "and ended" poll eval '! kill -0 "$opener" 2>/dev/null'
 recorder=$(show MainPID)
 check "it goes on recording" poll events 1000
-check "the journal has what it says of the machine by the machine's name" poll entry XVTRACE_MACHINE=a PRIORITY=4
+check "the journal has what it says of the machine by the machine's name" poll entry XVTRACE_MACHINE=$machine PRIORITY=4
 systemctl stop xvtrace
 check "stopped: in order" eval 'is ActiveState inactive && is Result success'
 check "nothing of it is left running" eval '! pgrep -f "^/usr/bin/xvtrace daemon"'
