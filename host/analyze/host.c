@@ -232,8 +232,8 @@ static int give(struct xvt_analyze *a, struct thread *t)
 	return err;
 }
 
-/* The thread was on a CPU and off it at times that nobody recorded: so it was on one when its guest
- * made events. */
+/* Times at which the thread was on a CPU and off it are not recorded: so it was on one when its
+ * guest made events. */
 static int give_unknown(struct xvt_analyze *a, struct thread *t, uint64_t begin_ns, uint64_t ns)
 {
 	for (size_t i = 0; i < a->vcpu_count; i++)

@@ -33,7 +33,7 @@ void xvt_warnings(bool on);
 /*
  * From here on xvt_error() and xvt_error_of() first ask `explain`: it says the error in its own
  * words, by xvt_error(), and returns true; or returns false. value: that of xvt_error_of(), or
- * `what` of xvt_error(). NULL: nobody is asked.
+ * `what` of xvt_error(). NULL: nothing is asked.
  */
 void xvt_errors_explained_by(bool (*explain)(const char *value, const char *why));
 

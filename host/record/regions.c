@@ -72,9 +72,9 @@ static struct {
 	size_t nr_trusted;
 	struct files found, next;
 	struct strangers strangers, counted;
-	struct strangers search_of,
-		searched_of; /* that the search for VMMs began with; the last one */
-	bool stale;	     /* of `strangers`, a VMM was found */
+	struct strangers search_of;   /* what the search for VMMs that goes on is of */
+	struct strangers searched_of; /* the same of the last one that has ended */
+	bool stale;		      /* that one found the VMM of one of `strangers` */
 	struct known *known;
 	uid_t told[USERS];
 	size_t nr_told;
