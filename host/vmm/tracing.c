@@ -324,10 +324,16 @@ char *xvt_tracing_format(const char *system, const char *event, size_t *size)
 
 int xvt_tracing_enable(struct xvt_tracing *t, const char *system, const char *event)
 {
+	char *file;
+	int err;
+
+	/* tracefs_event_enable() reads the folder of the system for each event. */
+	if (asprintf(&file, "events/%s/%s/enable", system, event) < 0)
+		return -ENOMEM;
 	errno = 0;
-	if (tracefs_event_enable(t->instance, system, event))
-		return errno ? -errno : -EIO;
-	return 0;
+	err = xvt_tracing_write(t, file, "1", false);
+	free(file);
+	return err;
 }
 
 static int match_in(const char *system, const char *pattern,
