@@ -660,11 +660,10 @@ static bool keeps(const struct xvt_file_keep *keep)
 	return keep->bytes || keep->ns || keep->free_bytes;
 }
 
-/* The present file is never removed, so it must be a part of what is kept. */
+/* The present file and the next are never removed, and each may have a reserve of half its size. */
 static bool is_unbounded(const struct xvt_recorder_options *opt)
 {
-	const unsigned int files =
-		idle_level(opt) ? 3 : 2; /* with a copy, which takes space, too */
+	const unsigned int files = idle_level(opt) ? 4 : 3; /* with a copy */
 
 	return opt->keep.bytes &&
 	       (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / files);
@@ -729,11 +728,11 @@ static int check_options(const struct xvt_recorder *how, const struct xvt_record
 	else if (is_unbounded(opt) && !xvt_error_has_line("--keep-size") &&
 		 xvt_error_has_line("--rotate-size"))
 		xvt_error("--rotate-size",
-			  "it is at most half of --keep-size (with --compress idle: a third)");
+			  "it is at most a third of --keep-size (with --compress idle: a quarter)");
 	else if (is_unbounded(opt))
 		xvt_error("--keep-size",
-			  "it needs --rotate-size, of at most half of it (with --compress "
-			  "idle: a third)");
+			  "it needs --rotate-size, of at most a third of it (with --compress "
+			  "idle: a quarter)");
 	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
 		xvt_error("--snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
 	else if (opt->snapshots.when.n && !set)

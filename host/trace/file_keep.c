@@ -12,10 +12,13 @@
 #include <unistd.h>
 
 #include "base/u64.h"
+#include "trace/file_sink.h"
 #include "trace/file_snapshot.h"
 #include "trace/format.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
+
+#define BLOCK 512u /* of st_blocks */
 
 /* A file of the folder. */
 struct file {
@@ -46,14 +49,33 @@ static bool is_own(const struct file *f)
 	return n == 0 || (n == sizeof(magic) && magic == XVT_CHUNK_MAGIC);
 }
 
-static uint64_t size_of_all(const char *folder, const struct xvt_set_list *list)
+/* Bytes of the disk: one that is written has more than its size, one with holes has less. */
+static uint64_t bytes_of(const struct file *f)
 {
-	uint64_t bytes = xvt_file_snapshot_bytes(folder);
+	return xvt_u64_larger((uint64_t)f->st.st_size, (uint64_t)f->st.st_blocks * BLOCK);
+}
+
+static uint64_t size_of_files(const char *folder, const struct xvt_set_list *list)
+{
+	uint64_t bytes = 0;
 	struct file f;
 	size_t i;
 
 	for (i = 0; i < list->count; i++)
-		bytes += find(&f, folder, list->numbers[i]) ? (uint64_t)f.st.st_size : 0;
+		bytes += find(&f, folder, list->numbers[i]) ? bytes_of(&f) : 0;
+	return bytes;
+}
+
+/* Returns the bytes of the files and of the snapshots; UINT64_MAX if they cannot be listed. */
+static uint64_t size_of_all(const char *folder)
+{
+	struct xvt_set_list list;
+	uint64_t bytes;
+
+	if (xvt_set_list(folder, &list))
+		return UINT64_MAX;
+	bytes = size_of_files(folder, &list) + xvt_file_snapshot_bytes(folder);
+	xvt_set_list_free(&list);
 	return bytes;
 }
 
@@ -83,32 +105,45 @@ static bool is_too_much(const char *folder, const struct xvt_file_keep *keep, co
 	       (keep->free_bytes && lacks_space(folder, keep, next));
 }
 
-/* What only snapshots have is half of the set at most, and goes last where the disk lacks space.
- * The newest snapshot, too, whose size a guest chooses, has no more than that. */
+/* Returns whether the snapshots have too much: of what only they have, half of the set is kept at
+ * most, and no more than the file that is written and the next one leave. */
+static bool has_too_many(const char *folder, const struct xvt_file_keep *keep, uint64_t next)
+{
+	const uint64_t all = size_of_all(folder);
+
+	return keep->bytes && all != UINT64_MAX &&
+	       (xvt_file_snapshot_bytes(folder) > keep->bytes / 2 || all + next > keep->bytes);
+}
+
+/* Snapshots go last where the disk lacks space. The newest one, too, whose size a guest chooses,
+ * has no more than its part of the set. */
 static void drop_snapshots(const char *folder, const struct xvt_file_keep *keep, uint64_t next)
 {
-	while (((keep->bytes && xvt_file_snapshot_bytes(folder) > keep->bytes / 2) ||
+	while ((has_too_many(folder, keep, next) ||
 		(keep->free_bytes && lacks_space(folder, keep, next))) &&
 	       xvt_file_snapshot_drop(folder))
 		;
-	while (keep->bytes && xvt_file_snapshot_bytes(folder) > keep->bytes / 2 &&
-	       xvt_file_snapshot_trim(folder))
+	while (has_too_many(folder, keep, next) && xvt_file_snapshot_trim(folder))
 		;
 }
 
-/* Returns the bytes that the next file and a copy may take. */
-static uint64_t next_of_all(const char *folder, const struct xvt_set_list *list,
+/* Returns the bytes that the next file and a copy may take: one pass may write more than a file is
+ * to have, as it did with the file `now`. */
+static uint64_t next_of_all(const char *folder, const struct xvt_set_list *list, uint32_t now,
 			    const struct xvt_file_keep *keep)
 {
-	uint64_t most = keep->next_bytes;
+	uint64_t next = keep->next_bytes, copy = 0;
 	struct file f;
 	size_t i;
 
-	for (i = 0; keep->copies && i < list->count; i++) {
-		if (find(&f, folder, list->numbers[i]))
-			most = xvt_u64_larger(most, (uint64_t)f.st.st_size);
+	for (i = 0; i < list->count; i++) {
+		if (!find(&f, folder, list->numbers[i]))
+			continue;
+		copy = xvt_u64_larger(copy, (uint64_t)f.st.st_size);
+		if (keep->next_bytes && list->numbers[i] == now)
+			next = xvt_u64_larger(next, (uint64_t)f.st.st_size);
 	}
-	return keep->next_bytes + (keep->copies ? most : 0);
+	return next + xvt_file_sink_reserve(next) + (keep->copies ? xvt_u64_larger(next, copy) : 0);
 }
 
 uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep)
@@ -121,15 +156,15 @@ uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_
 
 	if ((!keep->bytes && !keep->ns && !keep->free_bytes) || xvt_set_list(folder, &list))
 		return 0;
-	bytes = size_of_all(folder, &list);
-	next = next_of_all(folder, &list, keep);
+	bytes = size_of_files(folder, &list) + xvt_file_snapshot_bytes(folder);
+	next = next_of_all(folder, &list, from, keep);
 	for (i = 0; i < list.count && list.numbers[i] < from; i++) {
 		if (!find(&f, folder, list.numbers[i]) || !is_own(&f))
 			continue;
 		if (!is_too_much(folder, keep, &f, bytes, next) || unlink(f.path))
 			break;
 		if (f.st.st_nlink == 1) /* else a snapshot keeps it */
-			bytes -= (uint64_t)f.st.st_size;
+			bytes -= bytes_of(&f);
 		removed++;
 	}
 	xvt_set_list_free(&list);
@@ -140,16 +175,14 @@ uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_
 bool xvt_file_keep_has_room(const char *folder, uint32_t now, const struct xvt_file_keep *keep,
 			    uint64_t bytes)
 {
-	struct xvt_set_list list;
-	uint64_t all, more = 0;
+	const uint64_t all = size_of_all(folder);
+	uint64_t more = 0;
 	struct file f;
 
-	if (xvt_set_list(folder, &list))
+	if (all == UINT64_MAX)
 		return false;
-	all = size_of_all(folder, &list);
-	xvt_set_list_free(&list);
-	if (find(&f, folder, now) && (uint64_t)f.st.st_size < keep->next_bytes)
-		more = keep->next_bytes - (uint64_t)f.st.st_size;
+	if (find(&f, folder, now) && bytes_of(&f) < keep->next_bytes)
+		more = keep->next_bytes - bytes_of(&f);
 	return (!keep->bytes || all + more + bytes <= keep->bytes) &&
 	       !lacks_space(folder, keep, more + bytes);
 }

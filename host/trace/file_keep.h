@@ -8,7 +8,7 @@
 
 /* What is kept; 0: no limit. */
 struct xvt_file_keep {
-	uint64_t bytes;	     /* most of all files, with the next one */
+	uint64_t bytes;	     /* of the disk, most of all files, with the next one */
 	uint64_t ns;	     /* since a file was written last */
 	uint64_t free_bytes; /* of the file system, for others, beside the next file */
 	uint64_t next_bytes; /* expected size of the next file */

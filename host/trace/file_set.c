@@ -99,6 +99,7 @@ static int open_sink(struct xvt_file_set *set, struct xvt_file_sink **fs, const 
 	base = xvt_file_sink_base(*fs);
 	base->before = before;
 	base->before_arg = set;
+	xvt_file_sink_expect(*fs, set->keep.next_bytes);
 	if (set->patient)
 		xvt_file_sink_patient(*fs);
 	return 0;
@@ -363,6 +364,7 @@ uint32_t xvt_file_set_oldest_open(const struct xvt_file_set *set)
 void xvt_file_set_keep(struct xvt_file_set *set, const struct xvt_file_keep *keep)
 {
 	set->keep = *keep;
+	xvt_file_sink_expect(set->now, keep->next_bytes);
 	xvt_file_set_make_room(set, keep);
 }
 

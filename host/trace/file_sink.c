@@ -10,10 +10,11 @@
  * zeros, and its last block is written again with the bytes that follow. At the end the file is
  * truncated to its length.
  *
- * A patient sink (xvt_file_sink_patient()) survives a full disk. It allocates the space of a buffer
- * before it fills the buffer, and RESERVE more, so that accepted bytes, and the chunks that end a
- * trace, can always be written. Where a file system cannot allocate ahead, a write that finds no
- * space keeps its buffer and is tried again.
+ * A patient sink (xvt_file_sink_patient()) survives a full disk. It allocates the space of the
+ * bytes that it accepts, and a reserve, so that these bytes, and the chunks that end a trace, can
+ * always be written. A file whose size is known before (xvt_file_sink_expect()) is allocated at
+ * once, and its reserve is a part of that size. Where a file system cannot allocate ahead, a write
+ * that finds no space keeps its buffer and is tried again.
  */
 #define _GNU_SOURCE
 #include "trace/file_sink.h"
@@ -29,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/u64.h"
+
 #define BUFFERS	       6
 #define BUFFER_SIZE    (1u << 20)
 #define BLOCK	       4096u /* no disk requires larger blocks */
@@ -36,8 +39,10 @@
 
 /* a trace shows what guests did: readable by its user only, as perf.data */
 #define TRACE_MODE     0600
-#define RESERVE	       (2u << 20)
-#define AHEAD	       (8u << 20) /* allocated at a time, where the disk has so much free */
+#define RESERVE_MOST   (2u << 20)
+#define RESERVE_LEAST  (512u << 10) /* the chunk that is built, and those that end a trace */
+#define RESERVE_PART   4u	    /* of the expected size */
+#define AHEAD	       (8u << 20)   /* allocated at a time, where the disk has so much free */
 #define SMALL_DISK     (16u << 20)
 #define ALLOCATE_TRIES 100
 #define RETRY_NS       100000000u /* interval between two checks for space */
@@ -73,6 +78,8 @@ struct xvt_file_sink {
 	bool patient;	     /* a full disk is not an error */
 	bool full;	     /* no space beyond that of accepted bytes */
 	bool no_allocation;  /* the file system cannot allocate ahead */
+	uint64_t expected;   /* bytes that the file will have; 0: any number */
+	uint64_t reserve;    /* space beyond its bytes */
 	uint64_t allocated;  /* space is allocated up to this offset */
 	uint64_t retried_ns; /* when space was last checked */
 	char *made;	     /* its path, if the sink created it */
@@ -182,15 +189,21 @@ static int allocate(struct xvt_file_sink *fs, uint64_t end)
 	return fs->no_allocation ? 0 : err;
 }
 
-/* Allocates space for the current buffer and the reserve. Without it the sink is full. */
+/* Space of the accepted bytes and the reserve. */
+static uint64_t needed(const struct xvt_file_sink *fs)
+{
+	return current_off(fs) + fs->buffers[fs->current].len + fs->reserve;
+}
+
+/* Allocates that space. Without it the sink is full. */
 static void look_for_space(struct xvt_file_sink *fs)
 {
-	const uint64_t need = current_off(fs) + BUFFER_SIZE + RESERVE;
+	const uint64_t need = needed(fs), all = fs->expected + fs->reserve;
 
 	fs->full = false;
 	if (!fs->patient || !fs->begun || fs->no_allocation || fs->allocated >= need)
 		return;
-	if (allocate(fs, need + AHEAD))
+	if (allocate(fs, !fs->expected ? need + AHEAD : all > need ? all : need))
 		fs->full = allocate(fs, need) != 0;
 }
 
@@ -399,6 +412,8 @@ static int sink_write(struct xvt_sink *sink, const void *bytes, size_t len)
 		if (b->len == BUFFER_SIZE)
 			xvt_file_sink_push(fs);
 	}
+	if (fs->allocated && fs->allocated < needed(fs) && !fs->full)
+		look_for_space(fs);
 	return fs->err;
 }
 
@@ -512,10 +527,7 @@ static bool sink_full(const struct xvt_sink *sink)
 static int sink_space(const struct xvt_sink *sink, uint64_t *left, uint64_t *whole)
 {
 	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
-	/*
-	 * The bytes of the current buffer; without room for another buffer the disk counts as full.
-	 */
-	const uint64_t taken = fs->buffers[fs->current].len + BUFFER_SIZE + RESERVE;
+	const uint64_t taken = fs->buffers[fs->current].len + fs->reserve;
 	struct statvfs st;
 	uint64_t ahead;
 
@@ -595,6 +607,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 	fs->base.space = sink_space;
 	fs->loop = loop;
 	fs->good = UINT64_MAX;
+	fs->reserve = RESERVE_MOST;
 	for (i = 0; i < BUFFERS; i++) {
 		fs->buffers[i].op.done = written;
 		fs->buffers[i].fs = fs;
@@ -612,6 +625,19 @@ const char *xvt_file_sink_why(int err)
 void xvt_file_sink_patient(struct xvt_file_sink *fs)
 {
 	fs->patient = true;
+}
+
+uint64_t xvt_file_sink_reserve(uint64_t expected)
+{
+	const uint64_t part = xvt_u64_larger(expected / RESERVE_PART, RESERVE_LEAST);
+
+	return expected && part < RESERVE_MOST ? part : RESERVE_MOST;
+}
+
+void xvt_file_sink_expect(struct xvt_file_sink *fs, uint64_t bytes)
+{
+	fs->expected = bytes;
+	fs->reserve = xvt_file_sink_reserve(bytes);
 }
 
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs)

@@ -28,6 +28,14 @@ struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
  * close while there is no space.
  */
 void xvt_file_sink_patient(struct xvt_file_sink *fs);
+/*
+ * The file will have some `bytes`; 0: any number, as at first. The space of a patient sink is
+ * allocated for as many at its first write, and while it is open the file takes no more than these
+ * and xvt_file_sink_reserve(bytes); a file that grows larger, the reserve beyond its own bytes.
+ */
+void xvt_file_sink_expect(struct xvt_file_sink *fs, uint64_t bytes);
+/* Returns the bytes that are allocated beyond the expected ones. */
+uint64_t xvt_file_sink_reserve(uint64_t expected);
 /* Starts writing the gathered bytes. No effect while a caller builds bytes in room(), so the trace
  * writer must be flushed first. Returns the first error so far. */
 int xvt_file_sink_push(struct xvt_file_sink *fs);

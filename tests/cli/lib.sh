@@ -72,3 +72,10 @@ END
 	pids+=($!)
 	poll test -S "$1"
 }
+
+# disk_of FOLDER [RECORDER]: bytes of the disk that its files take, all at one moment: the recorder stands still meanwhile
+disk_of() {
+	[ $# -lt 2 ] || kill -STOP "$2"
+	find "$1" -type f -printf '%i %b\n' 2>/dev/null | sort -u | awk '{ bytes += $2 * 512 } END { print bytes + 0 }'
+	[ $# -lt 2 ] || kill -CONT "$2"
+}

@@ -53,7 +53,7 @@ cat >"$conf" <<-END
 	max-size = 5000000001
 	rotate-size = 0x200000
 	rotate-time = 0.000000001
-	keep-size = 6144K
+	keep-size = 9216K
 	keep-time = 18446744073
 	keep-free = 3MiB
 	snapshot-when = event b:x:y text == "a  b" && n != 3
@@ -138,9 +138,9 @@ refuses() { # LINES NUMBER WORDS: both refuse them by that line
 while IFS='|' read -r lines number words; do
 	check "the start, --check and --show-config refuse $lines" refuses "$lines\n" "$number" "$words"
 done <<-END
-	keep-size = 1M|1|keep-size: it needs rotate-size, of at most half of it (with compress idle: a third)
+	keep-size = 1M|1|keep-size: it needs rotate-size, of at most a third of it (with compress idle: a quarter)
 	keep-size = 8G\nrotate-size = 5G|1|keep-size: it needs rotate-size
-	rotate-size = 5G|1|rotate-size: it is at most half of keep-size (with compress idle: a third)
+	rotate-size = 5G|1|rotate-size: it is at most a third of keep-size (with compress idle: a quarter)
 	rotate-size = 1K|1|rotate-size: it is at least 1M
 	#\nmax-size = 1K|2|max-size: it is at least 1M
 	mode = fast|1|mode fast: mode is stop or overwrite
@@ -194,12 +194,12 @@ check "also to the watchdog" told '^WATCHDOG=1'
 check "it answers status" eval '"$xvtrace" status --control "$work/control" | grep -q "^ *g "'
 check "it goes on in next files" poll has_files 3
 
-configure 2M 'mode = overwrite'
+configure 3M 'mode = overwrite'
 kill -HUP $daemon
 logged() { grep -q "$1" "$work/log"; }
 check "reload: what takes a restart is named" poll logged 'mode: warning: changed; it takes effect after a restart'
 check "reload: the log has what is new" poll logged "^xvtrace: note: the configuration $conf was read again; new from here on: keep-size\$"
-few() { [ "$(du -cb "$work"/set/*.xvt | tail -n 1 | cut -f 1)" -le 3500000 ]; }
+few() { [ "$(disk_of "$work/set")" -le $((3 << 20)) ]; }
 check "what does not, takes effect" poll few
 check "the log has each next file" poll logged "^xvtrace: note: goes on in the next file, $work/set/00000003.xvt\$"
 check "once" test "$(grep -c 'goes on in the next file, .*/00000003.xvt' "$work/log")" -eq 1
@@ -219,7 +219,7 @@ echo 'keep-size = wrong' >"$conf"
 kill -HUP $daemon
 check "reload: a wrong file changes nothing" poll logged 'goes on with the options that it has'
 check "the manager shows that it is wrong" poll told '^STATUS=.*; its configuration has an error, see the log'
-configure 2M 'snapshot-when = bomb'
+configure 3M 'snapshot-when = bomb'
 kill -HUP $daemon
 check "reload: so does a condition that is none, of which the line is named" poll logged "^xvtrace: $conf: line 7: snapshot-when bomb: a condition is"
 check "and the recorder lives" kill -0 $daemon

@@ -187,11 +187,11 @@ check "and verifies" verifies "$set/"
 
 # --- only machines that are kept armed; within --keep-size
 rm -rf "$set"
-check "a recorder with no other machine" records -r f="$work/f" -r n="$work/n" --flight-recorder '*' --rotate-size 1M --keep-size 4M --snapshot-after 0 --snapshot-most 100
+check "a recorder with no other machine" records -r f="$work/f" -r n="$work/n" --flight-recorder '*' --rotate-size 1M --keep-size 6M --snapshot-after 0 --snapshot-most 100
 check "it goes on" poll armed n
 kill -KILL $writer
 "$BUILD/xvt-emit" "$work/n" --count 100000 --size 64 >/dev/null 2>&1
-sizes() { while :; do du -sb "$set" 2>/dev/null | cut -f 1; done; }
+sizes() { until [ -e "$work/enough" ]; do disk_of "$set" $recorder; done; }
 sizes >"$work/sizes" &
 watch=$!
 pids+=($watch)
@@ -199,11 +199,12 @@ whole=0
 for i in 1 2 3 4 5 6; do
 	control snapshot && whole=$((whole + 1)) && control rotate
 done
-kill $watch
+touch "$work/enough"
+wait $watch
 check "all of them are whole" test $whole -eq 6
 gone() { echo $((10#$(ls "$set" | sed -n 's/\.xvt$//p' | tail -n 1) - $(find "$set" -maxdepth 1 -name '*.xvt' | wc -l))); }
 check "status counts the files that are gone, also for a snapshot" status ".files_removed == $(gone) and $(gone) > 0"
-check "the set is within --keep-size at each moment" test "$(sort -n "$work/sizes" | tail -n 1)" -le $((4 << 20))
+check "the set is within --keep-size at each moment" test "$(sort -n "$work/sizes" | tail -n 1)" -le $((6 << 20))
 newest=$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt
 # last_of FILE: the newest event of n, without its time
 last_of() { "$xvtrace" report -q --vm n "$1" | grep -v ' LOST ' | tail -n 1 | cut -d ' ' -f 2-; }
@@ -211,7 +212,7 @@ last_of() { "$xvtrace" report -q --vm n "$1" | grep -v ' LOST ' | tail -n 1 | cu
 check "with the newest events of what does not fit" eval '[ -n "$(last_of "$newest")" ] && [ "$(last_of "$work/now.xvt")" = "$(last_of "$newest")" ]'
 check "which adds up" balanced "$newest"
 check "and verifies" verifies "$newest"
-check "snapshots stay within half of --keep-size" test "$(du -sb "$set/snapshots" | cut -f 1)" -le $((3 << 20))
+check "snapshots stay within half of --keep-size" test "$(disk_of "$set/snapshots")" -le $((3 << 20))
 check "the newest one is there" test -e "$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt"
 check "it ends in order" ends
 

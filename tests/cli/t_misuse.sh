@@ -140,8 +140,8 @@ misuse "an unknown key" 2 "$work/conf: line 2: regoin: no such key; is it 'regio
 misuse "a key that is like no other" 2 "$work/conf: line 1: foo: no such key" configured 'foo = x\n'
 misuse "no configuration" 2 "$work/none: cannot read it: No such file or directory" "$xvtrace" daemon -c "$work/none"
 misuse "no number" 2 "$work/conf: line 1: keep-size much: not a size such as 4096, 64K, 16M or 1G" configured 'keep-size = much\n'
-misuse "files that cannot be bounded" 2 "$work/conf: line 3: keep-size: it needs rotate-size, of at most half of it (with compress idle: a third)" configured "output = $work/o/\nrotate-size = 64M\nkeep-size = 64M\n"
-misuse "... by options" 2 "--keep-size: it needs --rotate-size, of at most half of it (with --compress idle: a third)" "$xvtrace" record -o "$work/o/" --rotate-size 64M --keep-size 64M
+misuse "files that cannot be bounded" 2 "$work/conf: line 3: keep-size: it needs rotate-size, of at most a third of it (with compress idle: a quarter)" configured "output = $work/o/\nrotate-size = 64M\nkeep-size = 64M\n"
+misuse "... by options" 2 "--keep-size: it needs --rotate-size, of at most a third of it (with --compress idle: a quarter)" "$xvtrace" record -o "$work/o/" --rotate-size 64M --keep-size 64M
 misuse "a condition that is none" 2 "$work/conf: line 3: snapshot-when still soon: a condition is: event GLOB [FILTER], like event xvt:text 'text == \"boom\"'; loss [MACHINE]; crash [MACHINE]; or still SECONDS [MACHINE]" \
 	configured "output = $work/o/\nsnapshot-when = crash\nsnapshot-when = still soon\n"
 misuse "one machine twice" 2 "$work/conf: line 4: region g=$work/h: two machines have this name; give each region one of its own by region NAME=REGION, and each domain once" \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* test_file_keep.c - which files of a set are removed, and whether a copy of one fits beside them.
  */
+#define _GNU_SOURCE
 #include "suites.h"
 
 #include <fcntl.h>
@@ -13,7 +14,8 @@
 #include "trace/set.h"
 #include "trace/set_name.h"
 
-#define MIB (1ull << 20)
+#define MIB	(1ull << 20)
+#define RESERVE (MIB / 2) /* of a file of a MiB */
 
 static const char *folder;
 
@@ -67,7 +69,7 @@ static size_t count(void)
 
 START_TEST(room_is_kept_for_a_copy_of_the_largest_file)
 {
-	struct xvt_file_keep keep = { .bytes = 7 * MIB, .next_bytes = MIB };
+	struct xvt_file_keep keep = { .bytes = 7 * MIB + RESERVE, .next_bytes = MIB };
 
 	ck_assert_uint_eq(xvt_file_keep(folder, 6, &keep), 0);
 	keep.copies = true;
@@ -75,6 +77,30 @@ START_TEST(room_is_kept_for_a_copy_of_the_largest_file)
 	resize(4, 2 * MIB);
 	ck_assert_uint_eq(xvt_file_keep(folder, 6, &keep), 2);
 	ck_assert_uint_eq(count(), 3);
+}
+END_TEST
+
+START_TEST(space_that_a_file_has_beyond_its_size_counts)
+{
+	const struct xvt_file_keep keep = { .bytes = 7 * MIB + RESERVE, .next_bytes = MIB };
+	char path[4096];
+	int fd;
+
+	ck_assert(xvt_set_path(folder, 6, path, sizeof(path)));
+	fd = open(path, O_RDWR);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 3 * MIB), 0);
+	ck_assert_int_eq(close(fd), 0);
+	ck_assert_uint_eq(xvt_file_keep(folder, 6, &keep), 2);
+}
+END_TEST
+
+START_TEST(a_file_that_became_larger_has_a_next_one_of_its_size)
+{
+	const struct xvt_file_keep keep = { .bytes = 7 * MIB + RESERVE, .next_bytes = MIB };
+
+	resize(6, 2 * MIB);
+	ck_assert_uint_eq(xvt_file_keep(folder, 6, &keep), 2);
 }
 END_TEST
 
@@ -103,7 +129,9 @@ END_TEST
 
 START_TEST(a_copy_fits_at_any_time_after_files_were_removed)
 {
-	struct xvt_file_keep keep = { .bytes = 5 * MIB, .next_bytes = MIB, .copies = true };
+	struct xvt_file_keep keep = { .bytes = 5 * MIB + RESERVE,
+				      .next_bytes = MIB,
+				      .copies = true };
 
 	xvt_file_keep(folder, 6, &keep);
 	resize(7, 0);
@@ -121,6 +149,8 @@ Suite *file_keep_suite(void)
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, room_is_kept_for_a_copy_of_the_largest_file);
+	tcase_add_test(t, space_that_a_file_has_beyond_its_size_counts);
+	tcase_add_test(t, a_file_that_became_larger_has_a_next_one_of_its_size);
 	tcase_add_test(t, a_copy_fits_beside_the_file_that_grows);
 	tcase_add_test(t, a_copy_leaves_free_what_is_to_stay_free);
 	tcase_add_test(t, a_copy_fits_at_any_time_after_files_were_removed);
