@@ -28,21 +28,32 @@ complain() {
 
 # ------------------------------------------------------------------ top folders
 
+# read_by FOLDER: what the compiler read for it
+read_by() {
+	find "$build/$1" "$build/bare" -name '*.d' -type f 2>/dev/null | grep "/$1/\|/bare/" |
+		{ [ "$1" = shared ] && cat || grep -v /bare/ || true; }
+}
+
 # rule FOLDER FORBIDDEN-FOLDERS...
 rule() {
-	local from=$1 to d line
+	local from=$1 forbidden line
 	shift
-	for to in "$@"; do
-		while IFS= read -r d; do
-			# In a .d file every prerequisite is a path; ours are relative to the top.
-			if tr -s ' \\' '\n\n' <"$d" | grep -q "^\(\./\)\?$to/"; then
-				complain "$d: something of $from/ includes $to/"
-			fi
-		done < <(find "$build/$from" "$build/bare" -name '*.d' -type f 2>/dev/null | grep "/$from/\|/bare/" | { [ "$from" = shared ] && cat || grep -v /bare/ || true; })
-		while IFS= read -r line; do
-			complain "$line"
-		done < <(grep -rnE "#include \"(\.\./)*$to/" "$from" --include='*.[ch]' 2>/dev/null || true)
-	done
+	forbidden=$(printf '%s|' "$@")
+	# In a .d file every prerequisite is a path; ours are relative to the top.
+	while IFS= read -r line; do
+		complain "$line"
+	done < <(read_by "$from" | xargs -r awk -v from="$from" -v forbidden="^([.]/)?(${forbidden%|})/" '
+		{
+			for (i = 1; i <= NF; i++) {
+				if ($i !~ forbidden)
+					continue
+				sub(/^\.\//, "", $i)
+				sub(/\/.*/, "", $i)
+				if (!told[FILENAME, $i]++)
+					print FILENAME ": something of " from "/ includes " $i "/"
+			}
+		}'
+		grep -rnE "#include \"(\.\./)*(${forbidden%|})/" "$from" --include='*.[ch]' || true)
 }
 
 rule shared guest host tests bench qemu
