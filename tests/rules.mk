@@ -104,6 +104,9 @@ guest:
 		$(MAKE) --no-print-directory KDIR="$$KDIR" RING=xadd GUEST_LINUX=$(BUILD)/guest/linux-xadd$(GUEST_SUFFIX) guest-module
 	$(Q)qemu/build-image.sh
 
+# What make test builds: by as many jobs as there are CPUs, where no -j says another number.
+ALL_CPUS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # make test SUITE=name runs that alone: any name that tests/run.sh knows. CASE=name with it: one case.
 ifeq ($(origin SUITE),command line)
 test:
@@ -113,9 +116,9 @@ test:
 	$(Q)tests/run.sh $(SUITE:%=%$(CASE:%=:%))
 else
 test: setup
-	$(Q)$(MAKE) --no-print-directory compile-both test-programs check-freestanding
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
-	$(Q)$(MAKE) --no-print-directory guest
+	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) compile-both test-programs check-freestanding
+	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) BUILD=$(BUILD)/asan ASAN=1 all
+	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) guest
 	$(Q)tests/run.sh --lanes proofs whole vm
 endif
 
