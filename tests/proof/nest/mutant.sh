@@ -47,7 +47,7 @@ mutants_read() {
 # mutant_apply NUMBER RING DIR: DIR gets a copy of shared/ with the mutation in it. Texts are
 # whole lines but for the first line's beginning and the last one's end.
 mutant_apply() {
-	local number=$1 ring=$2 dir=$3 pair find replace text rest
+	local number=$1 ring=$2 dir=$3 pair find replace text head rest
 	local file=${m_file[number]//RING/$ring}
 	mkdir -p "$dir"
 	cp shared/*.[ch] "$dir"
@@ -55,12 +55,14 @@ mutant_apply() {
 	for ((pair = 0; pair < m_pairs[number]; pair++)); do
 		find=${m_find[$number,$pair]%$'\n'}
 		replace=${m_replace[$number,$pair]%$'\n'}
-		rest=${text#*"$find"}
-		if [ "$rest" = "$text" ] || [ "${rest#*"$find"}" != "$rest" ]; then
+		# Not ${text#*"$find"}: bash would try each end of the text.
+		head=${text%%"$find"*}
+		rest=${text:${#head}+${#find}}
+		if [ "$head" = "$text" ] || [[ $rest = *"$find"* ]]; then
 			echo "${m_name[number]}: its text number $((pair + 1)) does not stand exactly once in shared/$file" >&2
 			return 1
 		fi
-		text=${text%%"$find"*}$replace$rest
+		text=$head$replace$rest
 	done
 	printf '%s' "$text" >"$dir/$file"
 }
