@@ -116,7 +116,7 @@ test:
 	$(Q)tests/run.sh $(SUITE:%=%$(CASE:%=:%))
 else
 test: setup
-	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) compile-both test-programs check-freestanding
+	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) compile-both test-programs check-freestanding man
 	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) BUILD=$(BUILD)/asan ASAN=1 all
 	$(Q)$(MAKE) --no-print-directory $(ALL_CPUS) guest
 	$(Q)tests/run.sh --lanes proofs whole vm

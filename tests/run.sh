@@ -18,10 +18,11 @@
 #   tests/run.sh order       one suite of the Check programs, in each that has it
 #   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
 #
-# --lanes in front of these: two suites at a time, where tests/apart.sh can keep them apart. One lane has those that
-# use what the machine has once, one after another; the other has those that need only files and processes of their own.
-# A script is of the first if it says "# machine: WHAT" at its head, as is all of vm/. One that says "# alone: WHY" runs
-# after both, with nothing beside it.
+# --lanes in front of these: three suites at a time, where tests/apart.sh can keep them apart; some sleep, or wait for a
+# guest. One lane has those that use what the machine has once, one after another: a script that says "# machine: WHAT" at
+# its head, and all of vm/ but those with "# apart: WHY". Another one has those that say "# machine: builds", which use make
+# in $BUILD, one after another, too. The rest needs only processes and files of its own: all lanes take of it what is next.
+# A script that says "# alone: WHY" runs after all, with nothing beside it.
 #
 # A shell test prints "ok - TEXT" or "not ok - TEXT" for each thing that it shows and
 # "skip - TEXT: REASON" for what it cannot show here. It exits 0, 1, or 77 (all skipped).
@@ -108,11 +109,13 @@ suite() {
 # script NAME FILE: a shell test, in the lane that its head says
 script() {
 	local lane=own
+	[[ $1 != vm/* ]] || lane=machine
 	case $(sed '/^[^#]/q' "$2") in
+	*'# apart: '*) lane=own ;;
 	*'# alone: '*) lane=alone ;;
+	*'# machine: builds'*) lane=builds ;;
 	*'# machine: '*) lane=machine ;;
 	esac
-	[[ $1 != vm/* ]] || lane=machine
 	suite "$lane" "$1" bash "$2"
 }
 
@@ -130,21 +133,22 @@ drain() {
 	local command
 	while command=$(next_of "$1") && [ -n "$command" ]; do
 		eval "set -- $1 $command"
-		if [ "$1" = own ]; then
-			one "$2" tests/apart.sh "${@:3}"
-		else
-			one "${@:2}"
-		fi
+		case $1 in
+		own | builds) one "$2" tests/apart.sh "${@:3}" ;;
+		*) one "${@:2}" ;;
+		esac
 	done
 }
 
-# A lane without suites of the machine left helps with the rest. Job control: a lane is a process group, and ^C means as
+# A lane that has nothing of its own left helps with the rest. Job control: a lane is a process group, and ^C means as
 # much in it as in a run without lanes.
 run_lanes() {
-	touch "$queues".{own,machine,alone}
+	touch "$queues".{own,machine,builds,alone}
 	set -m
 	{ set +m && drain machine && drain own; } &
 	children=($!)
+	{ set +m && drain builds && drain own; } &
+	children+=($!)
 	{ set +m && drain own; } &
 	children+=($!)
 	set +m

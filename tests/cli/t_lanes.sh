@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # slow: not in make check
 # shellcheck disable=SC2016,SC2317
-# tests/run.sh --lanes: two suites at a time, each apart from the other; what it says and returns is what a run of one
+# tests/run.sh --lanes: three suites at a time, each apart from the others; what it says and returns is what a run of one
 # after another says.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -40,6 +40,31 @@ suite third alone "$say" 'say "both are over" [ -e "$SHARED/blind" ]' 'echo "ski
 suite bad own 'echo "ok - good"' 'echo "# why"' 'echo "not ok - bad"' 'exit 1'
 suite killed own 'echo "ok - good"' 'kill -KILL $$'
 suite still machine 'exit 0'
+
+# Each of these waits for the two others, which only three lanes let it see; one of vm/ is apart if it says so.
+mkdir "$tree/tests/vm"
+suite one 'machine: libvirt' "$await" "$say" ': >"$SHARED/one"' 'say "builds run beside it" await two' \
+	'say "a guest, too" await three'
+suite two 'machine: builds' "$await" "$say" ': >"$SHARED/two"' 'say "the machine beside it" await one' \
+	'say "a guest, too" await three' 'say "own shared memory" [ -z "$(ls /dev/shm)" ]'
+suite guest apart "$await" "$say" ': >"$SHARED/three"' 'say "the machine beside it" await one' \
+	'say "builds, too" await two' 'say "own shared memory" [ -z "$(ls /dev/shm)" ]'
+mv "$tree/tests/cli/t_guest.sh" "$tree/tests/vm/t_apart.sh"
+rm -rf "$work/shared" && mkdir "$work/shared"
+(cd "$tree" && SHARED=$work/shared BUILD=$work/build exec tests/run.sh --lanes cli/t_one cli/t_two vm/t_apart) >"$work/out" 2>&1
+rc=$?
+sed 's/^/# /' "$work/out"
+check "three lanes: the machine, builds and a guest side by side" end "8 passed, 0 failed, 0 skipped"
+
+# What has the machine, or builds, is one at a time: none sees the other's folder.
+for name in a b; do
+	for kind in machine builds; do
+		suite "$kind-$name" "machine: $kind" "$say" "say alone mkdir '$work/shared/$kind'" \
+			'sleep 0.5' "rmdir '$work/shared/$kind'"
+	done
+done
+run machine-a builds-a machine-b builds-b
+check "two of the machine, and two that build: one after the other" end "4 passed, 0 failed, 0 skipped"
 
 run first second third
 sed 's/^/# /' "$work/out"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# machine: builds
+# machine: tracefs, and builds
 # shellcheck disable=SC2317
 # slow: boots a system
 # The service, started by a systemd: in a container whose system is this one with a layer over it,
