@@ -194,6 +194,20 @@ static void search_format(struct xvt_formats *all, uint32_t g, uint64_t ns)
 		lo < all->count && all->v[lo].at.generation == g ? all->v[lo].since_ns : UINT64_MAX;
 }
 
+/* Set `last` to the format that holds for the record. */
+static __attribute__((noinline)) void find_format(struct xvt_decoder *d, struct xvt_formats *all,
+						  const struct xvt_event *ev)
+{
+	const uint64_t ns = ev->hdr->host_ns;
+
+	if (ev->chunk_seq != d->last_seq) {
+		d->last_generation = xvt_decoder_generation(d, ev->chunk_seq);
+		d->last_seq = ev->chunk_seq;
+	}
+	if (all->generation != d->last_generation || ns < all->since_ns || ns >= all->until_ns)
+		search_format(all, d->last_generation, ns);
+}
+
 /* The formats of a record's type, with the one in `last` that holds at its time; NULL: none. */
 static inline struct xvt_formats *formats_at(struct xvt_decoder *d, uint16_t type,
 					     const struct xvt_event *ev)
@@ -203,13 +217,9 @@ static inline struct xvt_formats *formats_at(struct xvt_decoder *d, uint16_t typ
 
 	if (!all)
 		return NULL;
-	if (xvt_unlikely(ev->chunk_seq != d->last_seq)) {
-		d->last_generation = xvt_decoder_generation(d, ev->chunk_seq);
-		d->last_seq = ev->chunk_seq;
-	}
-	if (xvt_unlikely(all->generation != d->last_generation || ns < all->since_ns ||
-			 ns >= all->until_ns))
-		search_format(all, d->last_generation, ns);
+	if (xvt_unlikely(ev->chunk_seq != d->last_seq || all->generation != d->last_generation ||
+			 ns < all->since_ns || ns >= all->until_ns))
+		find_format(d, all, ev);
 	return all;
 }
 
@@ -238,18 +248,16 @@ static struct xvt_event_class *unfit_class(struct xvt_decoder *d, struct xvt_for
 	return *c;
 }
 
-static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct xvt_event *ev)
+/* all: the formats of the record's type; NULL: there are none, or it has no type. */
+static __attribute__((noinline)) struct xvt_event_class *
+search_class(struct xvt_decoder *d, const struct xvt_formats *all, const struct xvt_event *ev)
 {
 	struct xvt_event_class *unfit = NULL;
-	const struct xvt_formats *all;
-	struct xvt_format *f;
+	struct xvt_format *f = all ? all->last : NULL;
 	uint16_t type = 0;
 
-	if (ev->hdr->len < 2)
+	if (ev->hdr->len < sizeof(type))
 		return raw_class(d, &d->raw_ids, ev->hdr->id, "id", false);
-	memcpy(&type, ev->payload, sizeof(type));
-	all = formats_at(d, type, ev);
-	f = all ? all->last : NULL;
 	/* The format of the record's own boot and time first, then older ones. */
 	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
 		struct xvt_event_class *c = class_of(d, f);
@@ -263,7 +271,26 @@ static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct 
 	}
 	if (unfit)
 		return unfit;
+	memcpy(&type, ev->payload, sizeof(type));
 	return raw_class(d, &d->raw_types, type, "type", true);
+}
+
+static inline struct xvt_event_class *ftrace_class(struct xvt_decoder *d,
+						   const struct xvt_event *ev)
+{
+	const struct xvt_formats *all = NULL;
+	struct xvt_event_class *c = NULL;
+	uint16_t type;
+
+	if (xvt_likely(ev->hdr->len >= sizeof(type))) {
+		memcpy(&type, ev->payload, sizeof(type));
+		all = formats_at(d, type, ev);
+	}
+	if (xvt_likely(all && all->last))
+		c = all->last->cls;
+	if (xvt_likely(c && !c->has_dynamic && ev->hdr->len >= c->min_len))
+		return c;
+	return search_class(d, all, ev);
 }
 
 bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev)
@@ -286,18 +313,39 @@ bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev)
 	return true;
 }
 
-static void learn_switch(struct xvt_decoder *d, const struct xvt_event_class *c,
-			 const struct xvt_event *ev)
+static __attribute__((noinline)) void
+learn_switch(struct xvt_decoder *d, const struct xvt_event_class *c, const struct xvt_event *ev)
 {
+	const uint64_t ns = ev->hdr->host_ns;
+
 	for (int i = 0; i < 2; i++) {
-		struct xvt_value comm, pid;
+		const struct xvt_field *comm;
+		struct xvt_value name;
+		int32_t pid;
 
 		if (c->comm_field[i] < 0 || c->pid_field[i] < 0)
 			continue;
-		xvt_field_get(&c->fields[c->comm_field[i]], ev, &comm);
-		xvt_field_get(&c->fields[c->pid_field[i]], ev, &pid);
-		xvt_decoder_comm(d, (int32_t)pid.u, comm.data, comm.count, ev->hdr->host_ns);
+		comm = &c->fields[c->comm_field[i]];
+		pid = (int32_t)xvt_field_number(&c->fields[c->pid_field[i]], ev);
+		if (xvt_likely(comm->place == XVT_PLACE_FIXED && comm->size == XVT_COMM_FIELD &&
+			       !comm->flags)) {
+			xvt_decoder_task(d, pid, ev->payload + comm->offset, ns);
+			continue;
+		}
+		xvt_field_get(comm, ev, &name);
+		xvt_decoder_comm(d, pid, name.data, name.count, ns);
 	}
+}
+
+static __attribute__((noinline)) struct xvt_event_class *own_class(struct xvt_decoder *d,
+								   const struct xvt_event *ev)
+{
+	uint16_t id = ev->hdr->id;
+
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+		if (builtins[i].id == id && ev->hdr->len >= builtins[i].min_len)
+			return builtin_class(d, &builtins[i]);
+	return raw_class(d, &d->raw_ids, id, id >= XVT_ID_USER ? "user" : "id", false);
 }
 
 struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_event *ev)
@@ -305,7 +353,7 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 	uint16_t id = ev->hdr->id;
 	struct xvt_event_class *c;
 
-	if (id == XVT_ID_FTRACE) {
+	if (xvt_likely(id == XVT_ID_FTRACE)) {
 		c = ftrace_class(d, ev);
 		if (c && c->comm_field[0] >= 0)
 			learn_switch(d, c, ev);
@@ -316,10 +364,7 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 		if (xvt_likely(c && ev->hdr->len >= c->min_len))
 			return c;
 	}
-	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
-		if (builtins[i].id == id && ev->hdr->len >= builtins[i].min_len)
-			return builtin_class(d, &builtins[i]);
-	return raw_class(d, &d->raw_ids, id, id >= XVT_ID_USER ? "user" : "id", false);
+	return own_class(d, ev);
 }
 
 /* -- printing ----------------------------------------------------------------------- */

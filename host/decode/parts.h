@@ -79,16 +79,20 @@ struct xvt_symbols {
 };
 
 /* Before the name of a thread there may be that of a machine: MACHINE:NAME. */
-#define XVT_COMM_LEN (XVT_NAME_LEN + 32)
+#define XVT_COMM_LEN   (XVT_NAME_LEN + 32)
+
+#define XVT_COMM_FIELD 16u /* bytes of a task's name in the kernel's events */
 
 struct xvt_comm {
 	int32_t pid;
 	bool used;
 	bool fixed;	   /* by META_THREAD: another name of that number is ignored */
 	bool kernel;	   /* of the kernel; with a tgid */
+	bool has_field;	   /* `field` is the name as an event had it */
 	int32_t tgid;	   /* 0: not known */
 	uint64_t since_ns; /* time of the event that gave it this name; 0: none did */
 	char name[XVT_COMM_LEN];
+	uint8_t field[XVT_COMM_FIELD];
 };
 
 struct xvt_stated_thread {
@@ -161,6 +165,9 @@ char *xvt_decoder_text(const uint8_t *p, size_t len);
 /* Learn a task's name, from an event of that time or, with 0, from metadata. */
 void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len,
 		      uint64_t ns);
+/* The same of an event's field, in which zero bytes may follow the name. Cheap for the name that
+ * the task has. */
+void xvt_decoder_task(struct xvt_decoder *d, int32_t pid, const uint8_t *field, uint64_t ns);
 /* The same for good: only another call of this one changes it. */
 void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
 /* The process of a thread that has a name. */

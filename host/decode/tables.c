@@ -127,8 +127,26 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 		d->comm_count++;
 	}
 	c->since_ns = ns;
+	c->has_field = false;
 	memset(c->name, 0, XVT_COMM_LEN);
 	memcpy(c->name, name, len);
+}
+
+void xvt_decoder_task(struct xvt_decoder *d, int32_t pid, const uint8_t *field, uint64_t ns)
+{
+	struct xvt_comm *c = find_comm(d, pid);
+
+	/* Mostly the field is, byte by byte, that of the task's last event. */
+	if (xvt_likely(
+		    c && c->used &&
+		    (c->fixed || (c->has_field && memcmp(c->field, field, XVT_COMM_FIELD) == 0))))
+		return;
+	xvt_decoder_comm(d, pid, field, strnlen((const char *)field, XVT_COMM_FIELD), ns);
+	c = find_comm(d, pid);
+	if (!c || !c->used)
+		return;
+	memcpy(c->field, field, XVT_COMM_FIELD);
+	c->has_field = true;
 }
 
 void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len)
