@@ -251,7 +251,7 @@ int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 
 	if (raws)
 		raws->events += it->given;
-	it->left = it->given = 0;
+	it->left = it->given = it->at_decoded = it->nr_decoded = 0;
 	if (b->len < sizeof(h))
 		return -EBADMSG;
 	memcpy(&h, at, sizeof(h));
@@ -337,16 +337,22 @@ static int next_own(struct xvt_events_iter *it, struct xvt_event *ev)
 	return 1;
 }
 
+static void prepare_line(struct xvt_clock_segment *s)
+{
+	if (s->run)
+		xvt_clock_segment_make(s);
+	else
+		s->changes = UINT64_MAX;
+}
+
 /* Host time, ns, of a clock value on a line. */
 xvt_inline uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t guest)
 {
 	struct xvt_clock_segment *s = &it->lines[number];
 
-	if (!s->run)
-		return s->host_ns;
 	if (xvt_unlikely(!s->changes))
-		xvt_clock_segment_make(s);
-	return xvt_clock_segment_ns(s, guest);
+		prepare_line(s);
+	return s->run ? xvt_clock_segment_ns(s, guest) : s->host_ns;
 }
 
 /* Skips the records before the source's first one. */
@@ -380,17 +386,20 @@ xvt_inline int go_to_record(struct xvt_events_iter *it, struct xvt_events_source
 xvt_inline void give_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 			    uint64_t header, uint32_t head, uint64_t host_ns, struct xvt_event *ev)
 {
-	it->hdr = (struct xvt_event_hdr){ .host_ns = host_ns,
-					  .guest_clock = s->ts,
-					  .ring_flags = s->ring_flags,
-					  .id = (uint16_t)xvt_header_id(header),
-					  .len = (uint16_t)(xvt_header_len(header) - head) };
-	ev->hdr = &it->hdr;
-	it->from = (uint32_t)(s - it->sources);
-	it->from_at = s->base + s->at;
-	ev->payload = s->raw->payload + s->at + head;
-	ev->chunk_seq = it->chunk_seq;
-	ev->left = it->left;
+	struct xvt_events_decoded *d = &it->decoded[0];
+
+	*d = (struct xvt_events_decoded){
+		.hdr = { .host_ns = host_ns,
+			 .guest_clock = s->ts,
+			 .ring_flags = s->ring_flags,
+			 .id = (uint16_t)xvt_header_id(header),
+			 .len = (uint16_t)(xvt_header_len(header) - head) },
+		.payload = s->raw->payload + s->at + head,
+		.source = (uint32_t)(s - it->sources),
+		.at = s->base + s->at,
+		.left = it->left,
+	};
+	xvt_events_give(it, d, ev);
 	s->at += xvt_header_len(header);
 }
 
@@ -485,7 +494,124 @@ void xvt_events_take(struct xvt_events_iter *it, uint32_t source,
 	give_record(it, &it->sources[source], rec->header, rec->head, rec->host_ns, ev);
 }
 
-int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
+/*
+ * Decodes records of a source, at most `count`, up to the first that is not simple: behind one that
+ * does not count, with a header of two words, or at the end of its chunk. Returns their number.
+ */
+xvt_inline uint32_t decode_simple(struct xvt_events_iter *it, struct xvt_events_source *s,
+				  struct xvt_events_decoded *to, uint32_t count, uint32_t left)
+{
+	const struct xvt_clock_segment *line = &it->lines[s->line];
+	const uint8_t *payload = s->raw->payload;
+	const uint64_t mask = (1ull << s->ts_bits) - 1;
+	const uint32_t source = (uint32_t)(s - it->sources), base = s->base;
+	const uint32_t ring_flags = s->ring_flags;
+	uint32_t n, at = s->at, room = s->raw->len - at;
+	uint64_t ts = s->ts;
+
+	if (at > s->raw->len)
+		return 0;
+	for (n = 0; n < count; n++, to++) {
+		uint64_t header;
+		uint32_t len;
+
+		if (xvt_unlikely(room < sizeof(header)))
+			break;
+		memcpy(&header, payload + at, sizeof(header));
+		len = xvt_header_len(header);
+		if (xvt_unlikely(header & XVT_H_FULL || !counts(header) || len < sizeof(header) ||
+				 len > room || xvt_header_id(header) == XVT_ID_INVALID))
+			break;
+		if (!(header & XVT_H_SAME))
+			ts += (header - ts) & mask;
+		to->hdr.host_ns = line->run ? xvt_clock_segment_ns(line, ts) : line->host_ns;
+		to->hdr.guest_clock = ts;
+		to->hdr.ring_flags = ring_flags;
+		to->hdr.id = (uint16_t)xvt_header_id(header);
+		to->hdr.len = (uint16_t)(len - sizeof(header));
+		to->payload = payload + at + sizeof(header);
+		to->source = source;
+		to->at = base + at;
+		to->left = left - n;
+		at += len;
+		room -= len;
+	}
+	s->at = at;
+	s->ts = ts;
+	s->left -= n;
+	return n;
+}
+
+/* Number of adjacent events of the next event's source, at most `most`. 0: not a source of which
+ * records can be decoded with nothing read. */
+xvt_inline uint32_t simple_run(struct xvt_events_iter *it, uint32_t most, uint32_t *number)
+{
+	const struct xvt_events_source *s;
+	uint32_t count = 1;
+
+	if (!it->runs) {
+		*number = peek_number(it);
+	} else if (it->run_left) {
+		*number = it->current;
+		count = it->run_left;
+	} else {
+		if (it->number == it->nr_runs)
+			return 0;
+		count = 1u + it->runs[it->number];
+		*number = peek_number(it);
+	}
+	if (*number >= it->nr_sources)
+		return 0;
+	s = &it->sources[*number];
+	if (s->skip || !has_raw(s))
+		return 0;
+	count = count < most ? count : most;
+	count = count < it->left ? count : it->left;
+	return count < s->left ? count : s->left;
+}
+
+/* Passes the next n of the adjacent events that simple_run() found. */
+xvt_inline void pass_run(struct xvt_events_iter *it, uint32_t number, uint32_t n)
+{
+	it->left -= n;
+	it->given += n;
+	if (!it->runs) {
+		it->number += n;
+		return;
+	}
+	if (!it->run_left) {
+		it->run_left = 1u + it->runs[it->number++];
+		it->current = number;
+	}
+	it->run_left -= n;
+}
+
+/* Decodes the next events, as far as nothing must be read for them, and all is as usual. */
+static void decode_run(struct xvt_events_iter *it)
+{
+	uint32_t number, count, n;
+
+	it->at_decoded = it->nr_decoded = 0;
+	if (!it->nr_sources)
+		return;
+	while (it->nr_decoded < XVT_EVENTS_RUN && it->left) {
+		count = simple_run(it, XVT_EVENTS_RUN - it->nr_decoded, &number);
+		if (!count)
+			return;
+		if (xvt_unlikely(!it->lines[it->sources[number].line].changes))
+			prepare_line(&it->lines[it->sources[number].line]);
+		n = decode_simple(it, &it->sources[number], &it->decoded[it->nr_decoded], count,
+				  it->left - 1);
+		if (n)
+			pass_run(it, number, n);
+		it->nr_decoded += n;
+		if (n < count)
+			return;
+	}
+}
+
+/* Gives the next event, whatever it takes. */
+static int next_event(struct xvt_events_iter *it, struct xvt_event *ev)
 {
 	while (it->left) {
 		const uint32_t number = it->nr_sources ? next_source(it) : 0;
@@ -507,21 +633,30 @@ int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
 	return 0;
 }
 
+int xvt_events_decode(struct xvt_events_iter *it, struct xvt_event *ev)
+{
+	decode_run(it);
+	if (it->nr_decoded)
+		return xvt_events_next(it, ev);
+	return next_event(it, ev);
+}
+
 bool xvt_events_origin(const struct xvt_events_iter *it, const struct xvt_event *ev,
 		       struct xvt_events_origin *origin)
 {
+	const struct xvt_events_decoded *d = xvt_events_decoded(it, ev);
 	const struct xvt_events_source *s;
 
-	if (ev->hdr != &it->hdr)
+	if (!d)
 		return false;
-	s = &it->sources[it->from];
+	s = &it->sources[d->source];
 	*origin = (struct xvt_events_origin){
 		.place = { .chunk = s->raw_seq,
-			   .at = it->from_at,
+			   .at = d->at,
 			   .ts_bits = s->ts_bits,
-			   .ts = it->hdr.guest_clock },
+			   .ts = d->hdr.guest_clock },
 		.line = it->lines[s->line],
-		.source = it->from,
+		.source = d->source,
 	};
 	return true;
 }

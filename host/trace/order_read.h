@@ -67,6 +67,17 @@ struct xvt_events_source {
 	uint64_t ts;
 };
 
+/* Events that are decoded together, and where the record of each is. */
+#define XVT_EVENTS_RUN 32u
+
+struct xvt_events_decoded {
+	struct xvt_event_hdr hdr;
+	const uint8_t *payload;
+	uint32_t source; /* its source, and where its record begins in the payload */
+	uint32_t at;
+	uint32_t left; /* as in struct xvt_event */
+};
+
 struct xvt_events_iter {
 	struct xvt_raws *raws;
 	uint64_t chunk_seq;
@@ -91,11 +102,12 @@ struct xvt_events_iter {
 	uint32_t nr_runs;
 	uint32_t run_left;
 	uint32_t current;
-	uint32_t given;		  /* events of this chunk */
-	struct xvt_event_hdr hdr; /* header of the event given last */
-	uint32_t from;		  /* its source, and where its record begins in the payload */
-	uint32_t from_at;
+	uint32_t given;	  /* events of this chunk */
 	uint64_t missing; /* all events so far whose RAW chunk cannot be read */
+	/* The events that xvt_events_next() gives before it decodes more, or the one given last. */
+	uint32_t at_decoded;
+	uint32_t nr_decoded;
+	struct xvt_events_decoded decoded[XVT_EVENTS_RUN];
 };
 
 /* Adjacent events of a chunk: `count` records of a source, or one event of the host's own. */
@@ -125,7 +137,7 @@ void xvt_events_end(struct xvt_events_iter *it);
 
 /* Returns 1 and fills ev; 0: no more events; -EBADMSG: a table or record reaches past its chunk,
  * and the rest cannot be read; or another -errno. Events of unreadable RAW chunks are left out. */
-int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev);
+static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev);
 
 /*
  * The same for a caller that takes the sources' records in an order of its own. First it gets all
@@ -150,5 +162,36 @@ struct xvt_events_origin {
  * host's own. */
 bool xvt_events_origin(const struct xvt_events_iter *it, const struct xvt_event *ev,
 		       struct xvt_events_origin *origin);
+
+/* ------------------------------------------------------------------ inline parts */
+
+/* Where the event is that the iterator gave last; NULL: it is of the host's own. */
+static inline const struct xvt_events_decoded *xvt_events_decoded(const struct xvt_events_iter *it,
+								  const struct xvt_event *ev)
+{
+	const struct xvt_events_decoded *d = (const struct xvt_events_decoded *)ev->hdr;
+
+	return d >= it->decoded && d < it->decoded + XVT_EVENTS_RUN ? d : NULL;
+}
+
+/* For xvt_events_next(), when all decoded events were given. */
+int xvt_events_decode(struct xvt_events_iter *it, struct xvt_event *ev);
+
+xvt_inline void xvt_events_give(const struct xvt_events_iter *it,
+				const struct xvt_events_decoded *d, struct xvt_event *ev)
+{
+	ev->hdr = &d->hdr;
+	ev->payload = d->payload;
+	ev->chunk_seq = it->chunk_seq;
+	ev->left = d->left;
+}
+
+static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
+{
+	if (xvt_unlikely(it->at_decoded == it->nr_decoded))
+		return xvt_events_decode(it, ev);
+	xvt_events_give(it, &it->decoded[it->at_decoded++], ev);
+	return 1;
+}
 
 #endif /* XVT_ORDER_READ_H */

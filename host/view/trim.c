@@ -475,7 +475,7 @@ static int keep_bytes(struct xvt_trim_part *r, struct item *item, const uint8_t 
 /* Keeps an event's record. */
 static int keep_record(struct xvt_trim_part *r, struct item *item)
 {
-	const struct xvt_events_source *s = &r->in.given->sources[r->in.given->from];
+	const struct xvt_events_source *s = &r->in.given->sources[item->from.source];
 	const uint8_t *record = s->raw->payload + (item->from.place.at - s->base);
 	struct piece *p = &r->rings[item->hdr.ring_flags & XVT_EVENT_RING_MASK].piece;
 	uint64_t header;

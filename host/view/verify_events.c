@@ -150,7 +150,7 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 	if (xvt_unlikely(h->ring_flags & XVT_EVENT_F_CLOCK))
 		v->rings[ring].astray++;
 	err = xvt_verify_place(v, ev, type);
-	if (h == &v->it.hdr && xvt_is_event(h)) /* the host's own have no position */
+	if (xvt_events_decoded(&v->it, ev) && xvt_is_event(h)) /* the host's own have no position */
 		xvt_verify_count_head(&v->rings[ring], late);
 	if (type == XVT_CHUNK_ORDER)
 		check_order(v, h);

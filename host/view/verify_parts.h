@@ -355,15 +355,16 @@ void xvt_verify_places_fini(struct xvt_verify_state *v);
 static inline int xvt_verify_place(struct xvt_verify_state *v, const struct xvt_event *ev,
 				   uint16_t type)
 {
+	const struct xvt_events_decoded *d = xvt_events_decoded(&v->it, ev);
 	const struct xvt_event_hdr *h = ev->hdr;
 	struct xvt_verify_written *last =
 		&v->rings[xvt_event_ring(ev)].written[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 
-	if (xvt_likely(h == &v->it.hdr && last->any && h->host_ns >= last->ns)) {
-		const struct xvt_verify_piece *p = &v->pieces[v->it.from];
-		const uint64_t pos = p->shift + v->it.from_at;
+	if (xvt_likely(d && last->any && h->host_ns >= last->ns)) {
+		const struct xvt_verify_piece *p = &v->pieces[d->source];
+		const uint64_t pos = p->shift + d->at;
 
-		if (xvt_likely(v->it.from_at < p->end && (int64_t)(pos - last->pos) > 0)) {
+		if (xvt_likely(d->at < p->end && (int64_t)(pos - last->pos) > 0)) {
 			last->pos = pos;
 			last->ns = h->host_ns;
 			return 0;

@@ -209,30 +209,31 @@ static void check_time(struct xvt_verify_state *v, const struct xvt_event_hdr *h
 }
 
 /* Returns false if the record reaches behind its piece. */
-static bool is_in_piece(struct xvt_verify_state *v, const struct xvt_event_hdr *h,
+static bool is_in_piece(struct xvt_verify_state *v, const struct xvt_events_decoded *d,
 			const struct xvt_verify_piece *p)
 {
-	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const uint32_t ring = d->hdr.ring_flags & XVT_EVENT_RING_MASK;
 	char text[XVT_VERIFY_RING_TEXT];
 
-	if (xvt_likely(v->it.from_at < p->end))
+	if (xvt_likely(d->at < p->end))
 		return true;
 	xvt_verify_violation(v, XVT_VERIFY_CHUNK, xvt_ring_vm(v->t, ring),
 			     "%s: its record at %" PRIu64 " ns lies behind its piece",
-			     xvt_verify_ring_text(v, ring, text), h->host_ns);
+			     xvt_verify_ring_text(v, ring, text), d->hdr.host_ns);
 	return false;
 }
 
-static int check_pos(struct xvt_verify_state *v, const struct xvt_event_hdr *h,
+static int check_pos(struct xvt_verify_state *v, const struct xvt_events_decoded *d,
 		     struct xvt_verify_written *last)
 {
-	const struct xvt_verify_piece *p = &v->pieces[v->it.from];
+	const struct xvt_verify_piece *p = &v->pieces[d->source];
+	const struct xvt_event_hdr *h = &d->hdr;
 	uint64_t pos;
 	int err = 0;
 
-	if (!p->end || !is_in_piece(v, h, p))
+	if (!p->end || !is_in_piece(v, d, p))
 		return 0;
-	pos = p->shift + v->it.from_at;
+	pos = p->shift + d->at;
 	if (xvt_unlikely(last->any && !xvt_pos_before(last->pos, pos))) {
 		const struct xvt_verify_step s = { .ring = h->ring_flags & XVT_EVENT_RING_MASK,
 						   .late = h->ring_flags & XVT_EVENT_F_LATE,
@@ -267,6 +268,7 @@ static void check_loss(struct xvt_verify_state *v, const struct xvt_event_hdr *h
 
 int xvt_verify_place_apart(struct xvt_verify_state *v, const struct xvt_event *ev, uint16_t type)
 {
+	const struct xvt_events_decoded *d = xvt_events_decoded(&v->it, ev);
 	const struct xvt_event_hdr *h = ev->hdr;
 	const bool late = h->ring_flags & XVT_EVENT_F_LATE;
 	struct xvt_verify_written *last = &v->rings[xvt_event_ring(ev)].written[late];
@@ -279,8 +281,8 @@ int xvt_verify_place_apart(struct xvt_verify_state *v, const struct xvt_event *e
 	}
 	if (xvt_unlikely(h->host_ns < last->ns))
 		check_time(v, h, last, type);
-	if (h == &v->it.hdr) /* the host's own have no position */
-		err = check_pos(v, h, last);
+	if (d) /* the host's own have no position */
+		err = check_pos(v, d, last);
 	last->ns = h->host_ns;
 	return err;
 }
