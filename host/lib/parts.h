@@ -222,6 +222,7 @@ struct xvt_lib_tally {
 /* What all events of a ring have in common. */
 struct xvt_lib_source {
 	const struct xvtrace_ring *ring; /* NULL: the trace has lost what ring it is */
+	const struct xvtrace_machine *machine;
 	struct xvt_decoder *decoder;
 	struct xvt_lib_tally
 		*tally; /* of the ring's machine; without a ring one that is not shown */
@@ -239,6 +240,7 @@ struct xvtrace_reader {
 	struct xvt_lib_event event;	/* the last one */
 	struct xvt_cursor cursor;
 	struct xvt_reclock *reclock;  /* with XVTRACE_RECLOCK, used instead of the cursor */
+	const uint64_t *bound_ns;     /* of the reclock's last event; NULL: not wanted */
 	struct xvt_bounds *bounds;    /* with XVTRACE_BOUND */
 	struct xvt_counted *counted;  /* with XVTRACE_COUNTS: by ring; the last: unknown rings */
 	struct xvt_bounds *stats;     /* for xvtrace_reader_counts() */
@@ -254,6 +256,7 @@ struct xvtrace_reader {
 	uint64_t states_to_ns; /* end of the range */
 	unsigned int flags;
 	bool begun;
+	bool is_plain;	/* begun, and nothing but types decides which events are wanted */
 	bool picky;	/* not all events of all rings are wanted */
 	bool learns;	/* records say something that is needed whether they are wanted or not */
 	int last;	/* what xvtrace_next() returned: an end and an error are final */

@@ -350,6 +350,7 @@ static void find_sources(struct xvtrace_reader *r)
 
 		r->sources[i] = (struct xvt_lib_source){
 			.ring = ring,
+			.machine = ring ? ring->machine : NULL,
 			.decoder = xvt_decoder_of_ring(&r->ds, i < rings ? i : UINT32_MAX),
 			.tally = &r->tally[ring ? ring->machine->number : machines_of(r) + 1],
 		};
@@ -380,11 +381,12 @@ static int begin(struct xvtrace_reader *r)
 		err = xvt_reclock_new(&r->reclock, t);
 	if (!err && r->flags & XVTRACE_BOUND) {
 		if (r->reclock)
-			xvt_reclock_want_bounds(r->reclock);
+			r->bound_ns = xvt_reclock_want_bounds(r->reclock);
 		else
 			err = xvt_bounds_new(&r->bounds, t);
 	}
 	r->learns = r->counted || r->states.count;
+	r->is_plain = !r->picky && !r->learns && !r->by_event && !r->limit;
 	return err ? err : begin_at(r, 0);
 }
 
@@ -588,7 +590,8 @@ XVT_ASSERT(XVT_EVENT_F_LATE >> 20 == XVTRACE_LATE && XVT_EVENT_F_CLOCK >> 20 == 
 #define NUMBER_BITS 24u /* of an event in its chunk */
 XVT_ASSERT(XVT_ORDER_COUNT_MAX <= 1u << NUMBER_BITS, "the events of a chunk have numbers");
 
-static inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
+xvt_inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring,
+		     const struct xvtrace_machine *machine)
 {
 	struct xvt_lib_event *e = &r->event;
 	const struct xvt_event_hdr *h = e->ev.hdr;
@@ -600,7 +603,7 @@ static inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *rin
 	e->pub.kind = XVTRACE_EVENT;
 	e->pub.flags = h->ring_flags >> 20 & 0x1f;
 	e->pub.ring = ring;
-	e->pub.machine = ring ? ring->machine : NULL;
+	e->pub.machine = machine;
 	e->pub.state = 0;
 	e->pub.since_ns = 0;
 	e->pub.type = &e->type->pub;
@@ -619,8 +622,8 @@ static inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *rin
 	}
 	if (r->bounds)
 		e->pub.bound_ns = xvt_bound_ns(r->bounds, h);
-	else if (xvt_unlikely(r->flags & XVTRACE_BOUND))
-		e->pub.bound_ns = xvt_reclock_bound_ns(r->reclock);
+	else if (r->bound_ns)
+		e->pub.bound_ns = *r->bound_ns;
 }
 
 /* A record that the choice leaves out: count the events whose loss it tells. */
@@ -709,7 +712,7 @@ static int give_gap(struct xvtrace_reader *r)
 	type_wanted = set_type(r, c, true);
 	if (type_wanted <= 0)
 		return type_wanted;
-	fill(r, ring);
+	fill(r, ring, ring ? ring->machine : NULL);
 	e->pub.flags |= XVTRACE_MADE;
 	e->pub.bound_ns = XVTRACE_NO_BOUND;
 	return !r->by_event || content_wanted(r, e);
@@ -772,8 +775,9 @@ static inline const struct xvt_lib_source *source_of(struct xvtrace_reader *r,
 	return &r->sources[ring < rings ? ring : rings];
 }
 
-/* 1: the record that was fetched is the event. 0: it is not wanted. Else -errno. */
-static inline int give_record(struct xvtrace_reader *r)
+/* 1: the record that was fetched is the event. 0: it is not wanted. Else -errno. is_plain: that of
+ * the reader. */
+xvt_inline int give_record(struct xvtrace_reader *r, const bool is_plain)
 {
 	struct xvt_lib_event *e = &r->event;
 	const struct xvt_lib_source *of = source_of(r, &e->ev);
@@ -783,34 +787,34 @@ static inline int give_record(struct xvtrace_reader *r)
 
 	e->decoder = of->decoder;
 	c = xvt_classify(e->decoder, &e->ev);
-	if (xvt_unlikely(!c || (r->learns && learn(r, of->ring, c))))
+	if (xvt_unlikely(!c || (!is_plain && r->learns && learn(r, of->ring, c))))
 		return -ENOMEM;
 	if (!wanted(r, e->ev.hdr, of->ring))
 		return 0;
 	of->tally->events += is_event;
-	of->tally->nameless += is_event && c->nameless;
+	if (xvt_unlikely(c->nameless))
+		of->tally->nameless += is_event;
 	type_wanted = set_type(r, c, is_event);
-	if (type_wanted < 0)
+	if (xvt_unlikely(type_wanted < 0))
 		return type_wanted;
 	if (!type_wanted) {
 		note_hidden(r, e);
 		return 0;
 	}
-	fill(r, of->ring);
-	if (xvt_unlikely(r->by_event) && !content_wanted(r, e)) {
+	fill(r, of->ring, of->machine);
+	if (!is_plain && r->by_event && !content_wanted(r, e)) {
 		note_hidden(r, e);
 		return 0;
 	}
-	r->given += e->pub.kind == XVTRACE_EVENT;
+	r->given += is_event;
 	return 1;
 }
 
-static inline int next(struct xvtrace_reader *r)
+/* As next(), with all choices, and states among the events. */
+static __attribute__((noinline)) int next_chosen(struct xvtrace_reader *r)
 {
-	int err = xvt_likely(r->begun) ? 0 : begin(r), got, given;
+	int got, given;
 
-	if (xvt_unlikely(err))
-		return err;
 	do {
 		got = next_record(r);
 		r->read_all = got == 0;
@@ -824,7 +828,31 @@ static inline int next(struct xvtrace_reader *r)
 		if (xvt_unlikely(!got || (*r->watch_flag &&
 					  !r->watch(r->watch_arg, r->event.ev.hdr->host_ns))))
 			return 0;
-		given = give_record(r);
+		given = give_record(r, false);
+	} while (!given);
+	return given;
+}
+
+/* Fetches the next event. Returns 1; 0: there are no more; or -errno. */
+static int next(struct xvtrace_reader *r)
+{
+	int got, given;
+
+	do {
+		if (xvt_unlikely(!r->is_plain)) {
+			got = r->begun ? 0 : begin(r);
+			if (got || !r->is_plain)
+				return got ? got : next_chosen(r);
+		}
+		got = r->reclock ? xvt_reclock_next(r->reclock, &r->event.ev)
+				 : xvt_cursor_next(&r->cursor, &r->event.ev);
+		r->read_all = got == 0;
+		if (xvt_unlikely(got <= 0))
+			return got;
+		if (xvt_unlikely(*r->watch_flag &&
+				 !r->watch(r->watch_arg, r->event.ev.hdr->host_ns)))
+			return 0;
+		given = give_record(r, true);
 	} while (!given);
 	return given;
 }
@@ -937,17 +965,10 @@ static int next_of_several(struct xvtrace_reader *r)
 int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 {
 	*event = NULL;
-	if (xvt_unlikely(r->members)) {
-		if (r->last == 1)
-			r->last = next_of_several(r);
-		if (r->last == 1)
-			*event = &r->current->event.pub;
-		return r->last;
-	}
-	if (r->last == 1)
-		r->last = next(r);
-	if (r->last == 1)
-		*event = &r->event.pub;
+	if (xvt_likely(r->last == 1))
+		r->last = xvt_likely(!r->members) ? next(r) : next_of_several(r);
+	if (xvt_likely(r->last == 1))
+		*event = xvt_likely(!r->members) ? &r->event.pub : &r->current->event.pub;
 	return r->last;
 }
 

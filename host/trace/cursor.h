@@ -58,4 +58,23 @@ void xvt_cursor_fini(struct xvt_cursor *c);
 /* 1: ev is filled. 0: no more. Else -errno. */
 int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev);
 
+/* Returns whether the next event is decoded, and none of another lane can come before it. ev is
+ * filled then, if its time is not before ns. xvt_cursor_pass() goes behind it. */
+static inline bool xvt_cursor_decoded(const struct xvt_cursor *c, uint64_t ns, struct xvt_event *ev)
+{
+	const struct xvt_events_iter *it = &c->it;
+
+	if (it->at_decoded == it->nr_decoded || c->late_at != c->late_count || c->late_more ||
+	    c->ahead.hdr || !c->loose_done)
+		return false;
+	xvt_events_give(it, &it->decoded[it->at_decoded], ev);
+	return ev->hdr->host_ns >= ns && ev->hdr->host_ns >= c->from_ns &&
+	       ev->hdr->host_ns <= c->to_ns;
+}
+
+static inline void xvt_cursor_pass(struct xvt_cursor *c)
+{
+	c->it.at_decoded++;
+}
+
 #endif /* XVT_CURSOR_H */

@@ -30,7 +30,8 @@ struct stretch {
 	uint64_t len_ns;
 	uint64_t bound_ns; /* of a recorded time */
 	bool has_map;
-	bool moves; /* the ring's new map moves times */
+	bool moves;	       /* the ring's new map moves times */
+	uint64_t now_bound_ns; /* of a time by the new map, at most XVT_NO_BOUND */
 	struct xvt_reclock_lines lines;
 };
 
@@ -97,6 +98,8 @@ struct xvt_reclock {
 	bool in_done;
 	uint64_t in_ns;	 /* recorded time of the last event that was read */
 	uint64_t due_ns; /* no unread event is earlier than this by its new time */
+	/* The first chain's events before this come next, whatever waits or is read. */
+	uint64_t run_ns;
 	uint64_t read;
 	/* The chains of the events that wait: a heap. A ring has one chain. */
 	struct chain *heap;
@@ -105,6 +108,7 @@ struct xvt_reclock {
 	size_t waiting_bytes;
 	struct waiting *blocks[BLOCKS]; /* free ones of up to (i + 1) * BLOCK_STEP bytes */
 	struct waiting *out;		/* the event that the last call returned */
+	uint64_t out_bound_ns;
 };
 
 /* -- one event's time --------------------------------------------------------------- */
@@ -304,26 +308,29 @@ static void find_stretch(struct xvt_reclock *rc, struct lane *lane, const struct
 	s->from_ns = span.from_ns;
 	s->len_ns = span.until_ns - span.from_ns;
 	s->bound_ns = span.bound_ns;
+	s->now_bound_ns = limited(s->lines.bound_ns);
 	s->moves = r->moved_ns;
 }
 
-/* As bound_of(), in a stretch. */
-static uint64_t bound_in_stretch(const struct lane *lane, const struct xvt_event_hdr *h,
-				 uint64_t ns, uint64_t bound)
+/* As bound_of(), in a stretch. No sum overflows: no bound is above XVT_NO_BOUND, and no time is
+ * moved further than the reach. */
+xvt_inline uint64_t bound_in_stretch(const struct lane *lane, const struct xvt_event_hdr *h,
+				     uint64_t ns, uint64_t bound)
 {
+	const struct stretch *s = &lane->stretch;
 	const uint64_t off = xvt_u64_apart(lane->line_ns, ns);
-	uint64_t by_new = UINT64_MAX;
 
-	if (bound == XVT_NO_BOUND)
+	if (xvt_unlikely(bound >= XVT_NO_BOUND))
 		return XVT_NO_BOUND;
-	if (lane->stretch.has_map && off <= 1)
-		by_new = xvt_u64_sum(lane->stretch.lines.bound_ns, off);
-	return bound_by(h, ns, bound, by_new);
+	bound += xvt_u64_apart(ns, h->host_ns);
+	if (s->has_map && off <= 1 && s->now_bound_ns + off < bound)
+		bound = s->now_bound_ns + off;
+	return limited(bound);
 }
 
 /* The new time by all that is known of the ring. */
-static uint64_t search_place(struct xvt_reclock *rc, struct lane *lane,
-			     const struct xvt_event_hdr *h)
+static __attribute__((noinline)) uint64_t search_place(struct xvt_reclock *rc, struct lane *lane,
+						       const struct xvt_event_hdr *h)
 {
 	const struct xvt_reclock_ring *r = &rc->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 	uint64_t ns = h->host_ns;
@@ -398,7 +405,7 @@ static void doubt(struct xvt_reclock *rc, struct lane *lane, const struct xvt_ev
 }
 
 /* Returns the event's new time; h->host_ns is the recorded one. */
-static uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struct xvt_event_hdr *h)
+xvt_inline uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struct xvt_event_hdr *h)
 {
 	uint64_t ns = h->host_ns;
 
@@ -422,8 +429,8 @@ static uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struct xv
 }
 
 /* The bound of an event's new time `ns`, which place() gave last. */
-static uint64_t place_bound(struct xvt_reclock *rc, const struct lane *lane,
-			    const struct xvt_event_hdr *h, uint64_t ns)
+xvt_inline uint64_t place_bound(struct xvt_reclock *rc, const struct lane *lane,
+				const struct xvt_event_hdr *h, uint64_t ns)
 {
 	if (xvt_likely(lane && lane->in_stretch))
 		return bound_in_stretch(lane, h, ns, lane->stretch.bound_ns);
@@ -480,29 +487,43 @@ static void sift(struct xvt_reclock *rc, const struct chain *moving)
 	heap[i] = *moving;
 }
 
-/* Take the event that is first. */
-static struct waiting *pop(struct xvt_reclock *rc)
+/* Put the first chain where it belongs, after events of it were taken. */
+static void settle(struct xvt_reclock *rc)
 {
-	struct chain top = rc->heap[0];
-	struct waiting *w = top.first;
-	struct lane *lane;
+	struct chain top;
 
-	rc->waiting_bytes -= w->size;
-	top.first = w->next;
-	if (top.first) {
-		top.ns = top.first->hdr.host_ns;
-		top.number = top.first->number;
-		__builtin_prefetch(top.first->next);
-		sift(rc, &top);
-		return w;
-	}
-	lane = lane_of(rc, &w->hdr);
+	if (rc->count < 2)
+		return;
+	top = rc->heap[0];
+	sift(rc, &top);
+}
+
+/* Take the event that is first, of a chain without another one. */
+static __attribute__((noinline)) void end_chain(struct xvt_reclock *rc, const struct waiting *w)
+{
+	struct lane *lane = lane_of(rc, &w->hdr);
+
 	if (lane && lane->newest == w)
 		lane->newest = NULL;
-	if (--rc->count) {
-		top = rc->heap[rc->count];
-		sift(rc, &top);
+	rc->heap[0] = rc->heap[--rc->count];
+	rc->run_ns = 0;
+}
+
+/* Take the event that is first. The heap must be settled after that. */
+static inline struct waiting *pop(struct xvt_reclock *rc)
+{
+	struct chain *top = &rc->heap[0];
+	struct waiting *w = top->first;
+
+	rc->waiting_bytes -= w->size;
+	top->first = w->next;
+	if (xvt_unlikely(!w->next)) {
+		end_chain(rc, w);
+		return w;
 	}
+	top->ns = w->next->hdr.host_ns;
+	top->number = w->next->number;
+	__builtin_prefetch(w->next->next);
 	return w;
 }
 
@@ -541,18 +562,13 @@ static void put_block(struct xvt_reclock *rc, struct waiting *w)
 	rc->blocks[list] = w;
 }
 
-/* Append the event to its lane's chain, or begin another chain. */
-static int enqueue(struct xvt_reclock *rc, struct lane *lane, struct waiting *w)
+/* Begin a chain with the event. */
+static __attribute__((noinline)) int begin_chain(struct xvt_reclock *rc, struct lane *lane,
+						 struct waiting *w)
 {
 	struct chain c = { .ns = w->hdr.host_ns, .number = w->number, .first = w };
 	int err;
 
-	rc->waiting_bytes += w->size;
-	if (lane && lane->newest && lane->newest->hdr.host_ns <= c.ns) {
-		lane->newest->next = w;
-		lane->newest = w;
-		return 0;
-	}
 	c.ring = w->hdr.ring_flags & XVT_EVENT_RING_MASK;
 	c.vm = xvt_ring_vm(rc->t, c.ring);
 	err = push(rc, &c);
@@ -561,9 +577,21 @@ static int enqueue(struct xvt_reclock *rc, struct lane *lane, struct waiting *w)
 	return err;
 }
 
-static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
+/* Append the event to its lane's chain, or begin another chain. */
+xvt_inline int enqueue(struct xvt_reclock *rc, struct lane *lane, struct waiting *w)
 {
-	struct lane *lane = lane_of(rc, ev->hdr);
+	rc->waiting_bytes += w->size;
+	if (xvt_unlikely(!lane || !lane->newest || lane->newest->hdr.host_ns > w->hdr.host_ns))
+		return begin_chain(rc, lane, w);
+	lane->newest->next = w;
+	lane->newest = w;
+	return 0;
+}
+
+xvt_inline int take(struct xvt_reclock *rc, const struct xvt_event *ev)
+{
+	const uint32_t ring = ev->hdr->ring_flags & XVT_EVENT_RING_MASK;
+	struct lane *lane = ring < rc->t->ring_count ? &rc->lanes[ring][0] : NULL;
 	struct waiting *w = get_block(rc, ev->hdr->len);
 	int err;
 
@@ -596,12 +624,14 @@ static inline bool top_is_next(const struct xvt_reclock *rc)
 /* Forget the events that wait, and where the lanes are. */
 static void end(struct xvt_reclock *rc)
 {
-	while (rc->count)
+	while (rc->count) {
 		put_block(rc, pop(rc));
+		settle(rc);
+	}
 	put_block(rc, rc->out);
 	rc->out = NULL;
 	memset(rc->lanes, 0, ((size_t)rc->t->ring_count + 1) * sizeof(*rc->lanes));
-	rc->in_ns = rc->due_ns = 0;
+	rc->in_ns = rc->due_ns = rc->run_ns = 0;
 }
 
 /* Begin to read events with these recorded times. Returns as xvt_cursor_init(). */
@@ -640,44 +670,79 @@ static int begin_again(struct xvt_reclock *rc)
 	return got ? got : begin_reading(rc, rc->begin_ns, last_read_ns(rc));
 }
 
+/* Take the events behind the last one for which nothing must be read. Those of a lane that goes
+ * back (a damaged one) are left: of those before them, the ones that are next are given first. */
+static int take_decoded(struct xvt_reclock *rc)
+{
+	struct xvt_event ev;
+	int err = 0;
+
+	while (!err && xvt_cursor_decoded(&rc->in, rc->in_ns, &ev) &&
+	       rc->waiting_bytes <= xvt_reclock_waiting_most && !rc->unsure) {
+		xvt_cursor_pass(&rc->in);
+		err = take(rc, &ev);
+	}
+	return err;
+}
+
+/* How far the first chain may be followed. */
+static uint64_t run_till(const struct xvt_reclock *rc)
+{
+	uint64_t ns = rc->in_done ? UINT64_MAX : rc->due_ns;
+
+	if (rc->waiting_bytes > xvt_reclock_waiting_most)
+		return 0;
+	for (size_t i = 1; i < 3 && i < rc->count; i++)
+		ns = rc->heap[i].ns < ns ? rc->heap[i].ns : ns;
+	return ns;
+}
+
 /* Read events until the first of the queue is the next one. Returns 1; 0: there is none; or
  * -errno. */
-static int read_ahead(struct xvt_reclock *rc, struct xvt_event *ev)
+static __attribute__((noinline)) int read_ahead(struct xvt_reclock *rc, struct xvt_event *ev)
 {
 	int got;
 
+	settle(rc);
 	while (!top_is_next(rc)) {
 		got = xvt_cursor_next(&rc->in, ev);
 		if (got < 0)
 			return got;
 		rc->in_done = got == 0;
 		got = got ? take(rc, ev) : 0;
+		if (!got && !rc->in_done)
+			got = take_decoded(rc);
 		if (!got && xvt_unlikely(rc->unsure))
 			got = begin_again(rc);
 		if (got)
 			return got;
 	}
+	rc->run_ns = run_till(rc);
 	return rc->count > 0;
 }
 
 int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
 {
+	struct waiting *w;
 	int got;
 
 	do {
 		put_block(rc, rc->out);
 		rc->out = NULL;
-		got = read_ahead(rc, ev);
-		if (got <= 0)
-			return got;
-		rc->out = pop(rc);
-	} while (rc->out->hdr.host_ns < rc->from_ns || rc->out->hdr.host_ns > rc->to_ns ||
-		 xvt_unlikely(rc->again && rc->again--));
+		if (xvt_unlikely(!rc->count || rc->heap[0].ns >= rc->run_ns)) {
+			got = read_ahead(rc, ev);
+			if (got <= 0)
+				return got;
+		}
+		w = rc->out = pop(rc);
+	} while (xvt_unlikely(w->hdr.host_ns < rc->from_ns || w->hdr.host_ns > rc->to_ns ||
+			      (rc->again && rc->again--)));
 	rc->given += rc->is_part;
-	ev->hdr = &rc->out->hdr;
-	ev->payload = (const uint8_t *)(rc->out + 1);
-	ev->chunk_seq = rc->out->chunk_seq;
-	ev->left = rc->out->left;
+	rc->out_bound_ns = w->bound_ns;
+	ev->hdr = &w->hdr;
+	ev->payload = (const uint8_t *)(w + 1);
+	ev->chunk_seq = w->chunk_seq;
+	ev->left = w->left;
 	return 1;
 }
 
@@ -708,9 +773,11 @@ int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t)
 	return 0;
 }
 
-void xvt_reclock_want_bounds(struct xvt_reclock *rc)
+const uint64_t *xvt_reclock_want_bounds(struct xvt_reclock *rc)
 {
 	rc->want_bounds = true;
+	rc->out_bound_ns = XVT_NO_BOUND;
+	return &rc->out_bound_ns;
 }
 
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
@@ -724,17 +791,14 @@ uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr
 	return ns;
 }
 
-uint64_t xvt_reclock_bound_ns(const struct xvt_reclock *rc)
-{
-	return rc->out ? rc->out->bound_ns : XVT_NO_BOUND;
-}
-
 void xvt_reclock_free(struct xvt_reclock *rc)
 {
 	if (!rc)
 		return;
-	while (rc->count)
+	while (rc->count) {
 		free(pop(rc));
+		settle(rc);
+	}
 	for (size_t i = 0; i < BLOCKS; i++) {
 		while (rc->blocks[i]) {
 			struct waiting *w = rc->blocks[i];

@@ -44,10 +44,9 @@ int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
  */
 int xvt_reclock_begin_part(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
 
-/* Have a bound for each event; before xvt_reclock_begin(). */
-void xvt_reclock_want_bounds(struct xvt_reclock *rc);
-/* The bound of the new time of the last event, in ns; XVT_NO_BOUND: there is none. */
-uint64_t xvt_reclock_bound_ns(const struct xvt_reclock *rc);
+/* Have a bound for each event; before xvt_reclock_begin(). Returns where xvt_reclock_next() puts
+ * the bound of the event's new time, in ns; XVT_NO_BOUND: there is none. */
+const uint64_t *xvt_reclock_want_bounds(struct xvt_reclock *rc);
 
 /* As xvt_cursor_next(), in order of (new time, VM, ring, position). */
 int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev);

@@ -450,11 +450,9 @@ static void check_map(const struct xvt_reclock_ring *r)
 }
 
 /* Every event without a flag has a bound that holds, and that is not larger than it was. */
-static void check_event(const struct xvt_reclock *rc, struct xvt_bounds *recorded,
-			const struct xvt_event_hdr *h, const struct truth *truth,
-			const struct setting *s, uint64_t at_seed)
+static void check_event(uint64_t bound, struct xvt_bounds *recorded, const struct xvt_event_hdr *h,
+			const struct truth *truth, const struct setting *s, uint64_t at_seed)
 {
-	const uint64_t bound = xvt_reclock_bound_ns(rc);
 	struct xvt_event_hdr before = *h;
 	uint64_t was;
 
@@ -495,13 +493,14 @@ static void judge(const struct setting *s, struct xvt_reclock_change *change, st
 	uint64_t next[RINGS] = { 0 };
 	struct xvt_trace *t = make_trace(s);
 	struct xvt_bounds *recorded;
+	const uint64_t *bound_ns;
 	struct xvt_reclock *rc;
 	struct xvt_event ev;
 	size_t n = 0;
 
 	ck_assert_int_eq(xvt_bounds_new(&recorded, t), 0);
 	ck_assert_int_eq(xvt_reclock_new(&rc, t), 0);
-	xvt_reclock_want_bounds(rc);
+	bound_ns = xvt_reclock_want_bounds(rc);
 	for (uint32_t i = 0; i < RINGS; i++)
 		check_map(xvt_reclock_ring(rc, i));
 	ck_assert_int_eq(xvt_reclock_begin(rc, 0, UINT64_MAX), 0);
@@ -517,7 +516,7 @@ static void judge(const struct setting *s, struct xvt_reclock_change *change, st
 			      ring, (unsigned long long)truth.number,
 			      (unsigned long long)next[ring] - 1, (unsigned long long)at_seed);
 		if (!s->lies)
-			check_event(rc, recorded, ev.hdr, &truth, s, at_seed);
+			check_event(*bound_ns, recorded, ev.hdr, &truth, s, at_seed);
 		if (errors && truth.measured) {
 			errors->before += (double)apart(truth.rec_ns, truth.ns);
 			errors->after += (double)apart(ev.hdr->host_ns, truth.ns);
