@@ -10,7 +10,7 @@
 
 static const struct analysis *const all[] = { &analysis_cpu,   &analysis_stalls, &analysis_sched,
 					      &analysis_irq,   &analysis_timer,	 &analysis_latency,
-					      &analysis_pairs, &analysis_spans };
+					      &analysis_pairs, &analysis_spans,	 &analysis_states };
 
 static int add_pause(void *arg, const struct xvtrace_span *span)
 {

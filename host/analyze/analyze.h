@@ -31,6 +31,24 @@ enum xvt_analysis {
 	XVT_ANALYZE_TIMER = 64u,
 	XVT_ANALYZE_MESSAGES = 128u, /* of LATENCY the messages and the pair alone */
 	XVT_ANALYZE_SPANS = 256u,    /* no lines: `span` of the options gets each duration */
+	XVT_ANALYZE_STATES = 512u,   /* no lines: `state` of the options gets each of a vCPU */
+};
+
+/* What the events of the trace prove of a line. */
+enum xvt_verdict {
+	XVT_PROVEN,
+	XVT_UNTOLD,	  /* the bounds of the times, or losses, leave it open */
+	XVT_NOT_RECORDED, /* events are missing that would tell */
+};
+
+/* "proven", "cannot be told", "not recorded" */
+const char *xvt_verdict_name(enum xvt_verdict v);
+
+/* A thread of the host; with another name it is another one. */
+struct xvt_who {
+	int tid;       /* 0: none, the CPU was idle; -1: not recorded; -2: several others */
+	bool recorder; /* of a process named xvtrace */
+	char name[64]; /* printable; with the number where it is a task's */
 };
 
 /* A duration of a guest: a task that ran, a handler, or a task that was woken and waited. */
@@ -44,6 +62,42 @@ struct xvt_span {
 	char name[96];	    /* printable: the task, or the handler */
 	int pid;	    /* of the task, or of the one that was interrupted */
 	unsigned int depth; /* handlers: how many there are with this one; else 0 */
+};
+
+/* A time of a vCPU, by its thread in the host. */
+struct xvt_vcpu_state {
+	/* "running": the thread is on a CPU. Off it: "idle", the guest wanted nothing; "preempted",
+	 * "waits", "asleep", "blocked", "stopped": it did; "paused"; "off": what it wanted is open
+	 */
+	const char *state;
+	const struct xvtrace_ring *ring;
+	bool shares; /* one thread runs all vCPUs of the machine */
+	bool open;   /* it had not ended when the trace did */
+	uint64_t begin_ns, end_ns;
+	uint64_t bound_ns;	    /* of these times: of the host's, and a guest's wake-up */
+	const char *guest;	    /* what it was at, where it wanted to run; else NULL */
+	int pid;		    /* of its task; -1: not known */
+	char task[64];		    /* printable */
+	const struct xvt_who *most; /* preempted, waits: who had the CPU most; else NULL */
+	uint64_t most_ns;
+	const struct xvt_who *waker; /* waits: who woke the thread; NULL: not recorded */
+	enum xvt_verdict verdict;
+};
+
+/* An end of a message. */
+struct xvt_message_end {
+	const struct xvtrace_ring *ring; /* NULL: there is none */
+	uint64_t ns;			 /* 0: which one of several it is cannot be told */
+};
+
+/* A message that a program of one machine marked as sent, and one of another as received. */
+struct xvt_message {
+	uint64_t key;
+	uint64_t n; /* so many, of which this is the first */
+	struct xvt_message_end sent, received;
+	uint64_t bound_ns; /* of both ends together; XVTRACE_NO_BOUND: none */
+	enum xvt_verdict verdict;
+	const char *why; /* of another verdict than proven */
 };
 
 /* An event of a pair; see xvtrace_matches(). */
@@ -66,19 +120,12 @@ struct xvt_analyze_options {
 	bool (*wants_task)(void *arg, int pid, const char *comm);
 	/* The same of durations that begin with that event. */
 	bool (*wants_event)(void *arg, const char *system, const char *name);
-	int (*span)(void *arg, const struct xvt_span *span); /* returns 0 or -errno */
+	/* These return 0 or -errno. */
+	int (*span)(void *arg, const struct xvt_span *span);
+	int (*state)(void *arg, const struct xvt_vcpu_state *state);
+	int (*message)(void *arg, const struct xvt_message *message); /* NULL: lines alone */
 	void *arg;
 };
-
-/* What the events of the trace prove of a line. */
-enum xvt_verdict {
-	XVT_PROVEN,
-	XVT_UNTOLD,	  /* the bounds of the times, or losses, leave it open */
-	XVT_NOT_RECORDED, /* events are missing that would tell */
-};
-
-/* "proven", "cannot be told", "not recorded" */
-const char *xvt_verdict_name(enum xvt_verdict v);
 
 enum xvt_cause {
 	XVT_CAUSE_PREEMPTED, /* another thread was given the CPU */
@@ -90,13 +137,6 @@ enum xvt_cause {
 };
 
 const char *xvt_cause_name(enum xvt_cause c);
-
-/* A thread of the host; with another name it is another one. */
-struct xvt_who {
-	int tid;       /* 0: none, the CPU was idle; -1: not recorded; -2: several others */
-	bool recorder; /* of a process named xvtrace */
-	char name[64]; /* printable; with the number where it is a task's */
-};
 
 /* A guest wanted to run on a vCPU, and its thread was not on a CPU. */
 struct xvt_stall {
@@ -166,6 +206,9 @@ struct xvt_line {
 	enum xvt_verdict verdict;
 	const char *needs; /* NOT_RECORDED: the option that records it */
 };
+
+/* Whether such a line has own parts at all. */
+bool xvt_line_has_own(const struct xvt_line *line);
 
 struct xvt_analyze;
 

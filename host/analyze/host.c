@@ -232,6 +232,20 @@ static int give(struct xvt_analyze *a, struct thread *t)
 	return err;
 }
 
+/* It was on a CPU until now. */
+static int give_running(struct xvt_analyze *a, struct thread *t, uint64_t ns, bool open)
+{
+	int err = 0;
+
+	t->on_ns += ns - t->on_since_ns;
+	for (size_t i = 0; i < a->vcpu_count; i++)
+		for (size_t k = 0; a->analyses[k] && !err && a->list[i]->thread == t; k++)
+			if (a->analyses[k]->running && a->list[i]->wanted)
+				err = a->analyses[k]->running(a, a->list[i], t->on_since_ns, ns,
+							      open);
+	return err;
+}
+
 /* Times at which the thread was on a CPU and off it are not recorded: so it was on one when its
  * guest made events. */
 static int give_unknown(struct xvt_analyze *a, struct thread *t, uint64_t begin_ns, uint64_t ns)
@@ -287,8 +301,8 @@ static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu,
 		err = give_unknown(a, t, t->off.begin_ns, ns);
 	if (!t->known_ns)
 		t->known_ns = ns;
-	if (t->state == THREAD_ON)
-		t->on_ns += ns - t->on_since_ns;
+	if (t->state == THREAD_ON && !err)
+		err = give_running(a, t, ns, false);
 	t->state = THREAD_OFF;
 	t->cpu = cpu;
 	t->waits = off == OFF_PREEMPTED;
@@ -392,7 +406,7 @@ int host_end(struct xvt_analyze *a)
 		struct thread *t = a->host.threads[i];
 
 		if (t->state == THREAD_ON)
-			t->on_ns += a->last_ns - t->on_since_ns;
+			err = give_running(a, t, a->last_ns, true);
 		if (t->state != THREAD_OFF || a->last_ns <= t->off.begin_ns)
 			continue;
 		charge_unseen(a, t, a->last_ns);

@@ -189,7 +189,7 @@ static const char *name_of(enum xvt_analysis analysis)
 
 static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_line *l, bool hist)
 {
-	const bool has_own = line_has_own(l);
+	const bool has_own = xvt_line_has_own(l);
 
 	xvt_out_char(o, '{');
 	put_name(o, "analysis", name_of(l->analysis));

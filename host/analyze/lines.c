@@ -156,7 +156,7 @@ int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span
 	return err;
 }
 
-bool line_has_own(const struct xvt_line *line)
+bool xvt_line_has_own(const struct xvt_line *line)
 {
 	return line->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED | XVT_ANALYZE_TIMER) ||
 	       strcmp(line->kind, "task_wake") == 0;

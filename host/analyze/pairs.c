@@ -165,8 +165,29 @@ static bool is_wanted(const struct xvt_analyze *a, const struct xvtrace_event *e
 
 enum count { NO_BEGIN, NO_END, REPEATED, LEFT_OUT };
 
-static int count(struct xvt_analyze *a, bool messages, const struct point *at, enum count what,
-		 uint64_t n)
+/* to: of REPEATED, the end. */
+static int tell_alone(struct xvt_analyze *a, uint64_t key, const struct point *at,
+		      const struct point *to, enum count what, uint64_t n)
+{
+	static const char *const whys[] = { [NO_BEGIN] = "no sending was found",
+					    [NO_END] = "no receipt was found",
+					    [REPEATED] = "the key was used again before its end",
+					    [LEFT_OUT] = "too many keys wait" };
+	struct xvt_message m = { .key = key, .n = n, .bound_ns = XVTRACE_NO_BOUND };
+
+	m.verdict = what == REPEATED || what == LEFT_OUT ? XVT_UNTOLD : XVT_NOT_RECORDED;
+	m.why = whys[what];
+	if (what == NO_BEGIN)
+		m.received = (struct xvt_message_end){ at->ring, at->ns };
+	else
+		m.sent = (struct xvt_message_end){ at->ring, what == REPEATED ? 0 : at->ns };
+	if (to)
+		m.received = (struct xvt_message_end){ to->ring, to->ns };
+	return a->options.message(a->options.arg, &m);
+}
+
+static int count(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *at,
+		 const struct point *to, enum count what, uint64_t n)
 {
 	struct xvt_line *l;
 
@@ -179,7 +200,7 @@ static int count(struct xvt_analyze *a, bool messages, const struct point *at, e
 	l->no_end += what == NO_END ? n : 0;
 	l->repeated += what == REPEATED ? n : 0;
 	l->untold += what == LEFT_OUT ? n : 0;
-	return 0;
+	return messages && a->options.message ? tell_alone(a, key, at, to, what, n) : 0;
 }
 
 static int put(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *at,
@@ -189,7 +210,7 @@ static int put(struct xvt_analyze *a, uint64_t key, bool messages, const struct 
 	size_t i;
 
 	if (p->count == OPEN_MOST)
-		return count(a, messages, at, LEFT_OUT, 1);
+		return count(a, key, messages, at, NULL, LEFT_OUT, 1);
 	if (grow(p))
 		return -ENOMEM;
 	for (i = home_of(p, key, messages); p->v[i].used; i = (i + 1) & (p->room - 1))
@@ -201,18 +222,37 @@ static int put(struct xvt_analyze *a, uint64_t key, bool messages, const struct 
 	return 0;
 }
 
-/* Events that were lost may have been others of that key. */
-static bool is_told(const struct pairs *p, const struct point *from, const struct point *to,
-		    uint64_t bound_ns)
+/* Why a pair cannot be told; NULL: it can. */
+static const char *doubt_of(const struct pairs *p, const struct point *from, const struct point *to,
+			    uint64_t bound_ns)
 {
+	/* They may have been others of that key. */
 	if (p->lost_ns[from->ring->machine->number] > from->ns ||
 	    p->lost_ns[to->ring->machine->number] > from->ns)
-		return false;
+		return "events were lost meanwhile";
 	/* The order in a ring is that of its events. */
-	return from->ns < to->ns && (from->ring == to->ring || to->ns - from->ns > bound_ns);
+	if (from->ns < to->ns && (from->ring == to->ring || to->ns - from->ns > bound_ns))
+		return NULL;
+	return "the bounds leave the order open";
 }
 
-static int add_pair(struct xvt_analyze *a, bool messages, const struct point *from,
+static int tell_pair(struct xvt_analyze *a, uint64_t key, const struct point *from,
+		     const struct point *to, uint64_t bound_ns)
+{
+	const struct xvt_message m = { .key = key,
+				       .n = 1,
+				       .sent = { from->ring, from->ns },
+				       .received = { to->ring, to->ns },
+				       .bound_ns = bound_ns,
+				       .why = doubt_of(a->pairs, from, to, bound_ns),
+				       .verdict = doubt_of(a->pairs, from, to, bound_ns)
+							  ? XVT_UNTOLD
+							  : XVT_PROVEN };
+
+	return a->options.message(a->options.arg, &m);
+}
+
+static int add_pair(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *from,
 		    const struct point *to)
 {
 	const uint64_t ns = to->ns > from->ns ? to->ns - from->ns : 0;
@@ -233,7 +273,7 @@ static int add_pair(struct xvt_analyze *a, bool messages, const struct point *fr
 	for (int i = 0; i < 2 && !err; i++) {
 		if (!lines[i])
 			return -ENOMEM;
-		if (is_told(a->pairs, from, to, bound_ns)) {
+		if (!doubt_of(a->pairs, from, to, bound_ns)) {
 			err = xvt_figure_add(&lines[i]->wall, ns, from->ns, from->ring->number,
 					     bound_ns);
 			continue;
@@ -241,6 +281,8 @@ static int add_pair(struct xvt_analyze *a, bool messages, const struct point *fr
 		lines[i]->untold++;
 		lines[i]->untold_ns += ns;
 	}
+	if (!err && messages && a->options.message)
+		err = tell_pair(a, key, from, to, bound_ns);
 	return err;
 }
 
@@ -260,19 +302,19 @@ static int add_end(struct xvt_analyze *a, uint64_t key, bool messages, const str
 		e = find(p, &w, NULL);
 		if (!e)
 			return put(a, key, messages, at, false);
-		err = count(a, messages, &e->at, NO_BEGIN, 1);
+		err = count(a, key, messages, &e->at, NULL, NO_BEGIN, 1);
 		e->at = *at;
 		return err;
 	}
 	if (e->again) {
-		err = count(a, messages, &e->at, REPEATED, 1);
+		err = count(a, key, messages, &e->at, at, REPEATED, 1);
 		if (!--e->begins)
 			take_out(p, e);
 		return err;
 	}
 	from = e->at;
 	take_out(p, e);
-	return add_pair(a, messages, &from, at);
+	return add_pair(a, key, messages, &from, at);
 }
 
 static int add_begin(struct xvt_analyze *a, uint64_t key, bool messages, const struct point *at)
@@ -298,8 +340,8 @@ static int add_begin(struct xvt_analyze *a, uint64_t key, bool messages, const s
 	/* By the bounds of both, the end may be behind it. */
 	if (to.bound_ns >= XVTRACE_NO_BOUND || at->bound_ns >= XVTRACE_NO_BOUND ||
 	    (to.ring != at->ring && at->ns - to.ns <= at->bound_ns + to.bound_ns))
-		return add_pair(a, messages, at, &to);
-	err = count(a, messages, &to, NO_BEGIN, 1);
+		return add_pair(a, key, messages, at, &to);
+	err = count(a, key, messages, &to, NULL, NO_BEGIN, 1);
 	return err ? err : put(a, key, messages, at, true);
 }
 
@@ -347,9 +389,9 @@ static int end(struct xvt_analyze *a)
 		const struct entry *e = &p->v[i];
 
 		if (e->used && e->begins)
-			err = count(a, e->messages, &e->at, NO_END, e->begins);
+			err = count(a, e->key, e->messages, &e->at, NULL, NO_END, e->begins);
 		else if (e->used)
-			err = count(a, e->messages, &e->at, NO_BEGIN, 1);
+			err = count(a, e->key, e->messages, &e->at, NULL, NO_BEGIN, 1);
 	}
 	for (size_t i = 0; i < a->lines.count; i++) {
 		struct xvt_line *l = a->lines.v[i];

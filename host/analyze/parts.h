@@ -256,6 +256,9 @@ struct analysis {
 	/* Any event, in the order of the trace; host.c and vcpu.c know it already. */
 	int (*event)(struct xvt_analyze *a, const struct part_type *t,
 		     const struct xvtrace_event *ev);
+	/* The thread of the vCPU was on a CPU of the host. */
+	int (*running)(struct xvt_analyze *a, struct vcpu *v, uint64_t begin_ns, uint64_t end_ns,
+		       bool open);
 	/* An interval, after all events before it. */
 	int (*interval)(struct xvt_analyze *a, struct vcpu *v, const struct interval *i);
 	/* A handler that returned; `begin` is its entry. */
@@ -276,6 +279,11 @@ struct analysis {
 
 extern const struct analysis analysis_cpu, analysis_stalls, analysis_sched, analysis_irq;
 extern const struct analysis analysis_timer, analysis_latency, analysis_pairs, analysis_spans;
+extern const struct analysis analysis_states;
+
+/* stalls.c: the thread with the most of the time in which that of the vCPU waited for a CPU; NULL:
+ * it did not wait. untold: others, which had no room, may have had more. */
+const struct occupant *interval_most(const struct interval *i, bool *untold);
 
 /* irq.c: "irq 9 eth0", "softirq RCU" */
 void irq_describe(const struct open_pair *begin, char *to, size_t size);
@@ -301,7 +309,7 @@ struct xvt_analyze {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
 	const struct xvtrace_info *info;
-	const struct analysis *analyses[10];
+	const struct analysis *analyses[11];
 	struct part_type *types; /* by number */
 	size_t type_room;
 	struct whos whos;
@@ -387,7 +395,6 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 struct xvt_line **line_found(struct xvt_analyze *a, const struct line_key *key);
 /* Add a span to wall and own. */
 int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span);
-bool line_has_own(const struct xvt_line *line);
 /* Take out those whose durations begin with an event that is not wanted. */
 void lines_choose(struct xvt_analyze *a);
 void lines_sort(struct lines *l);

@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 	return l->ring->number < r->ring->number ? -1 : l->ring->number > r->ring->number;
 }
 
-static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const struct interval *i)
+const struct occupant *interval_most(const struct interval *i, bool *untold)
 {
 	const struct occupant *most = NULL, *others = NULL;
 
@@ -38,10 +38,18 @@ static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const stru
 		else if (!most || i->occupants[k].ns > most->ns)
 			most = &i->occupants[k];
 	}
+	*untold = most && others && others->ns > most->ns;
+	return most;
+}
+
+static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const struct interval *i)
+{
+	bool untold;
+	const struct occupant *most = interval_most(i, &untold);
+
 	if (!most)
 		return;
-	/* One of those that had no room may have had more. */
-	if (others && others->ns > most->ns)
+	if (untold)
 		s->verdict = XVT_UNTOLD;
 	s->first = a->whos.v[i->first];
 	s->last = a->whos.v[i->last];

@@ -326,7 +326,7 @@ static void put_count(struct xvt_out *o, const char *what, uint64_t n)
 
 static void put_line(struct xvt_out *o, struct xvt_line *l, bool hist)
 {
-	const bool has_own = line_has_own(l);
+	const bool has_own = xvt_line_has_own(l);
 	const char *by = strcmp(l->kind, "taken_by") == 0 ? "  by " : "";
 	char text[160], sum[32];
 

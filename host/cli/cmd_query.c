@@ -154,7 +154,14 @@ static void say_doubts(struct xvtrace *trace, const struct xvt_query *q)
 			 n);
 }
 
-static int query(const struct query_opts *opts, struct xvtrace *trace, const char *sql)
+/* Counters of rings are those of a trace that is read as a whole. Others need its index alone. */
+static unsigned int flags_for(const char *sql)
+{
+	return strcasestr(sql, "analyze_loss") ? 0 : XVTRACE_PART;
+}
+
+static int query(const struct query_opts *opts, struct xvtrace *trace, unsigned int flags,
+		 const char *sql)
 {
 	const struct xvt_query_options o = {
 		.flags = opts->reclock || (xvtrace_info(trace)->ended && !opts->no_reclock)
@@ -162,6 +169,7 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, const cha
 				 : 0,
 		.memory_bytes = opts->memory_bytes,
 		.stop = &stop,
+		.whole = !(flags & XVTRACE_PART),
 		.save = unfinished,
 	};
 	const enum xvt_rows_form form = opts->csv    ? XVT_ROWS_CSV
@@ -233,6 +241,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status;
 	struct xvtrace *trace;
 	const char *const *paths;
+	unsigned int flags;
 	char why[256];
 	size_t count;
 	pid_t writer;
@@ -265,14 +274,15 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	begin_timer(opts.time_ns);
 	xvt_confine(unfinished != NULL);
 	writer = xvt_beside_writer_of(paths, count);
-	if (xvt_open_several(&trace, paths, count, XVTRACE_PART, opts.quiet)) {
+	flags = flags_for(argv[argc - 1]);
+	if (xvt_open_several(&trace, paths, count, flags, opts.quiet)) {
 		xvt_pager_end();
 		return XVT_EXIT_FAIL;
 	}
 	if (!unfinished)
 		xvt_confine_opened();
 	xvt_pager_begin();
-	status = query(&opts, trace, argv[argc - 1]);
+	status = query(&opts, trace, flags, argv[argc - 1]);
 	xvt_pager_end();
 	status = end_save(opts.save, status);
 	if (xvt_say_damage(trace, writer, opts.quiet || status) && !status)

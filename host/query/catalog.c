@@ -154,7 +154,7 @@ static size_t count_facts(const struct facts *facts)
 static int add_tables(struct catalog *c)
 {
 	const size_t most = 1 + count_facts(facts_of_trace) + count_facts(facts_of_guests) +
-			    c->type_count + BUILTINS;
+			    count_facts(facts_of_figures) + c->type_count + BUILTINS;
 	struct table *all;
 	size_t fixed;
 	int err;
@@ -165,6 +165,7 @@ static int add_tables(struct catalog *c)
 	all = add_table(c, "events", &table_of_events);
 	add_facts(c, facts_of_trace);
 	add_facts(c, facts_of_guests);
+	add_facts(c, facts_of_figures);
 	fixed = c->table_count;
 	err = add_events(c, all, fixed);
 	for (size_t i = 0; i < BUILTINS && !err; i++)

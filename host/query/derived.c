@@ -10,15 +10,6 @@
 
 #define STALLS_MOST 131072u /* so many of the longest are kept at least */
 
-struct pass {
-	struct catalog *catalog;
-	struct memory *memory;
-	struct xvtrace_reader *reader;
-	struct xvt_once *once;
-	struct xvt_analyze *analyze;
-	bool waits; /* these spans are wanted; else the others */
-};
-
 static int feed_all(struct pass *p)
 {
 	const struct xvtrace_event *ev;
@@ -31,12 +22,15 @@ static int feed_all(struct pass *p)
 		if (got < 0 || memory_error(p->memory))
 			return got < 0 ? got : memory_error(p->memory);
 	}
+	if (!got && p->counts)
+		got = xvtrace_check(p->catalog->trace);
 	return got || events_stopped(p->catalog) ? got : xvt_analyze_end(p->analyze);
 }
 
-static int begin_pass(struct pass *p, const struct xvt_analyze_options *o)
+int pass_run(struct pass *p, const struct xvt_analyze_options *o)
 {
-	int err = events_reader(p->catalog, XVTRACE_BOUND | XVTRACE_STATES, &p->reader);
+	const unsigned int counts = p->counts ? XVTRACE_COUNTS : 0;
+	int err = events_reader(p->catalog, XVTRACE_BOUND | XVTRACE_STATES | counts, &p->reader);
 
 	if (!err)
 		err = xvt_once_new(&p->once, p->catalog->trace);
@@ -45,15 +39,20 @@ static int begin_pass(struct pass *p, const struct xvt_analyze_options *o)
 	return err ? err : feed_all(p);
 }
 
-static void end_pass(struct pass *p)
+void pass_end(struct pass *p)
 {
 	xvt_analyze_free(p->analyze);
 	xvt_once_free(p->once);
 	xvtrace_reader_free(p->reader);
 }
 
-static void add_ring(struct memory *m, const struct xvtrace_ring *ring)
+void pass_add_ring(struct memory *m, const struct xvtrace_ring *ring)
 {
+	if (!ring) {
+		for (int i = 0; i < 3; i++)
+			memory_null(m);
+		return;
+	}
 	memory_str(m, ring->machine->name);
 	memory_int(m, ring->number);
 	memory_int(m, ring->cpu);
@@ -67,7 +66,7 @@ static void add_own(struct memory *m, const struct xvt_span *span, uint64_t ns)
 		memory_null(m);
 }
 
-static void add_bound(struct memory *m, uint64_t ns)
+void pass_add_bound(struct memory *m, uint64_t ns)
 {
 	memory_uint(m, ns == XVTRACE_NO_BOUND ? UINT64_MAX : ns);
 }
@@ -101,8 +100,8 @@ static int add_span(void *arg, const struct xvt_span *span)
 	memory_uint(m, span->end_ns - span->begin_ns);
 	add_own(m, span, span->own_least_ns);
 	add_own(m, span, span->own_most_ns);
-	add_bound(m, span->bound_ns);
-	add_ring(m, span->ring);
+	pass_add_bound(m, span->bound_ns);
+	pass_add_ring(m, span->ring);
 	if (!p->waits)
 		memory_str(m, span->kind);
 	memory_str(m, span->name);
@@ -118,9 +117,9 @@ static int make_spans(struct catalog *c, struct memory *m, bool waits)
 	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_SPANS,
 					       .span = add_span,
 					       .arg = &p };
-	int err = begin_pass(&p, &o);
+	int err = pass_run(&p, &o);
 
-	end_pass(&p);
+	pass_end(&p);
 	return err;
 }
 
@@ -155,8 +154,8 @@ static void add_stall(struct memory *m, const struct xvt_stall *s)
 {
 	memory_uint(m, s->begin_ns);
 	memory_uint(m, s->end_ns - s->begin_ns);
-	add_bound(m, s->bound_ns);
-	add_ring(m, s->ring);
+	pass_add_bound(m, s->bound_ns);
+	pass_add_ring(m, s->ring);
 	memory_str(m, s->guest);
 	memory_str(m, s->task);
 	memory_int(m, s->pid);
@@ -180,18 +179,128 @@ static int make_stalls(struct catalog *c, struct memory *m)
 						      .stalls_most = STALLS_MOST };
 	struct pass p = { .catalog = c, .memory = m };
 	const struct xvt_stall *stalls;
-	int err = begin_pass(&p, &o);
+	int err = pass_run(&p, &o);
 	size_t n = err ? 0 : xvt_analyze_stalls(p.analyze, &stalls);
 
 	for (size_t i = 0; i < n && !memory_error(m); i++)
 		add_stall(m, &stalls[i]);
-	end_pass(&p);
+	pass_end(&p);
+	return err;
+}
+
+/* -- times of vCPUs --------------------------------------------------------------------- */
+
+static const struct column state_columns[] = {
+	INTEGER_COLUMN("ts"),	    INTEGER_COLUMN("dur"),  INTEGER_COLUMN("bound_ns"),
+	TEXT_COLUMN("vm"),	    INTEGER_COLUMN("ring"), INTEGER_COLUMN("on_cpu"),
+	TEXT_COLUMN("state"),	    TEXT_COLUMN("guest"),   TEXT_COLUMN("task"),
+	INTEGER_COLUMN("task_pid"), TEXT_COLUMN("most"),    INTEGER_COLUMN("most_ns"),
+	INTEGER_COLUMN("recorder"), TEXT_COLUMN("waker"),   INTEGER_COLUMN("shared"),
+	INTEGER_COLUMN("open"),	    TEXT_COLUMN("verdict")
+};
+
+static int add_state(void *arg, const struct xvt_vcpu_state *s)
+{
+	struct pass *p = arg;
+	struct memory *m = p->memory;
+	const bool wants = s->guest;
+
+	memory_uint(m, s->begin_ns);
+	memory_uint(m, s->end_ns - s->begin_ns);
+	pass_add_bound(m, s->bound_ns);
+	pass_add_ring(m, s->ring);
+	memory_str(m, s->state);
+	memory_str(m, s->guest);
+	memory_str(m, wants ? s->task : NULL);
+	if (wants)
+		memory_int(m, s->pid);
+	else
+		memory_null(m);
+	add_who(m, s->most);
+	if (s->most)
+		memory_uint(m, s->most_ns);
+	else
+		memory_null(m);
+	memory_int(m, s->most && s->most->recorder);
+	add_who(m, s->waker);
+	memory_int(m, s->shares);
+	memory_int(m, s->open);
+	memory_str(m, xvt_verdict_name(s->verdict));
+	return memory_error(m);
+}
+
+static int make_states(struct catalog *c, struct memory *m)
+{
+	struct pass p = { .catalog = c, .memory = m };
+	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_STATES,
+					       .state = add_state,
+					       .arg = &p };
+	int err = pass_run(&p, &o);
+
+	pass_end(&p);
+	return err;
+}
+
+/* -- messages --------------------------------------------------------------------------- */
+
+static const struct column message_columns[] = {
+	INTEGER_COLUMN("key"),	    INTEGER_COLUMN("n"),       TEXT_COLUMN("vm"),
+	INTEGER_COLUMN("ring"),	    INTEGER_COLUMN("on_cpu"),  INTEGER_COLUMN("sent_ts"),
+	TEXT_COLUMN("to_vm"),	    INTEGER_COLUMN("to_ring"), INTEGER_COLUMN("to_cpu"),
+	INTEGER_COLUMN("recv_ts"),  INTEGER_COLUMN("dur"),     INTEGER_COLUMN("bound_ns"),
+	INTEGER_COLUMN("in_order"), TEXT_COLUMN("verdict"),    TEXT_COLUMN("why")
+};
+
+static void add_message_end(struct memory *m, const struct xvt_message_end *end)
+{
+	pass_add_ring(m, end->ring);
+	if (end->ns)
+		memory_uint(m, end->ns);
+	else
+		memory_null(m);
+}
+
+static int add_message(void *arg, const struct xvt_message *message)
+{
+	struct pass *p = arg;
+	struct memory *m = p->memory;
+	const bool both = message->sent.ns && message->received.ns;
+
+	memory_uint(m, message->key);
+	memory_uint(m, message->n);
+	add_message_end(m, &message->sent);
+	add_message_end(m, &message->received);
+	if (both)
+		memory_int(m, (int64_t)(message->received.ns - message->sent.ns));
+	else
+		memory_null(m);
+	pass_add_bound(m, message->bound_ns);
+	if (both)
+		memory_int(m, message->verdict == XVT_PROVEN);
+	else
+		memory_null(m);
+	memory_str(m, xvt_verdict_name(message->verdict));
+	memory_str(m, message->why);
+	return memory_error(m);
+}
+
+static int make_messages(struct catalog *c, struct memory *m)
+{
+	struct pass p = { .catalog = c, .memory = m };
+	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_MESSAGES,
+					       .message = add_message,
+					       .arg = &p };
+	int err = pass_run(&p, &o);
+
+	pass_end(&p);
 	return err;
 }
 
 const struct facts facts_of_guests[] = {
+	FACTS("messages", message_columns, -0.01, make_messages),
 	FACTS("slices", slice_columns, -0.3, make_slices),
 	FACTS("stalls", stall_columns, 1000, make_stalls),
+	FACTS("vcpu_states", state_columns, -0.3, make_states),
 	FACTS("wakeups", wakeup_columns, -0.1, make_wakeups),
 	{ .name = NULL },
 };

@@ -86,6 +86,7 @@ struct table_kind {
 };
 
 struct memory;
+struct xvt_analyze_options;
 
 /* Events that need no format in the trace: their name and only field. */
 struct builtin {
@@ -166,7 +167,26 @@ struct facts {
 	}
 
 extern const struct table_kind table_of_facts;
-extern const struct facts facts_of_trace[], facts_of_guests[]; /* the last one has no name */
+/* The last one has no name. */
+extern const struct facts facts_of_trace[], facts_of_guests[], facts_of_figures[];
+
+/* derived.c: one pass of analyze/ over all events. xvt_analyze_options.arg is the pass. */
+struct pass {
+	struct catalog *catalog;
+	struct memory *memory;
+	struct xvtrace_reader *reader;
+	struct xvt_once *once;
+	struct xvt_analyze *analyze;
+	bool counts; /* the rings' counters are wanted, and all of the trace is checked for them */
+	bool waits;  /* of spans: these are wanted; else the others */
+};
+
+/* Returns 0 or -errno; pass_end() in both cases. */
+int pass_run(struct pass *p, const struct xvt_analyze_options *o);
+void pass_end(struct pass *p);
+/* Columns that several tables have. */
+void pass_add_ring(struct memory *m, const struct xvtrace_ring *ring); /* vm, ring, on_cpu */
+void pass_add_bound(struct memory *m, uint64_t ns);		       /* NULL: XVTRACE_NO_BOUND */
 
 void facts_free(struct table *t);
 /* memory.c: rows, column after column. A failure is kept: memory_end() returns it. */
