@@ -87,7 +87,8 @@ function end_packet(    i) {
 	if (track != "" && flow != "") {
 		if (machine || track_machine[track])
 			bad("flow-of-a-machine", name_of[track])
-		ends[flow]++
+		for (i = split(flow, list, " "); i > 0; i--)
+			ends[list[i]]++
 	}
 	if (track != "" && name_of[track] ~ / messages$/ && machine)
 		bad("message-of-a-machine", name_of[track])
@@ -170,7 +171,7 @@ path[2] == "track_descriptor" && depth == 2 && $1 == "parent_uuid:" { parent = $
 path[2] == "track_descriptor" && depth == 2 && $1 == "name:" { descriptor = text($0) }
 path[2] == "track_event" && depth == 2 && $1 == "track_uuid:" { track = $2 }
 path[2] == "track_event" && depth == 2 && $1 == "type:" { track_type = $2 }
-path[2] == "track_event" && depth == 2 && $1 == "flow_ids:" { flow = $2 }
+path[2] == "track_event" && depth == 2 && $1 == "flow_ids:" { flow = flow " " $2 }
 path[2] == "track_event" && depth == 2 && $1 == "name:" { slice = text($0) }
 END {
 	for (m in machines)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
+#include "cli/path_perfetto.h"
 #include "cli/select.h"
 #include "path/path.h"
 #include "record/standard.h"
@@ -21,6 +22,7 @@ struct path_opts {
 	const char *task;
 	const char *at;
 	struct xvt_opt_list between;
+	const char *perfetto;
 	uint64_t span_ns;
 	bool guess;
 	bool json;
@@ -41,6 +43,8 @@ static const struct xvt_opt path_opts[] = {
 		"how far back events are read, before the begin if there is one (1s)"),
 	XVT_OPT(struct path_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
 		"as JSON, format xvtrace-path/1"),
+	XVT_OPT(struct path_opts, perfetto, "perfetto", 0, XVT_OPT_STRING, "FILE",
+		"as a trace for ui.perfetto.dev, into FILE; - is standard output"),
 	XVT_OPT(struct path_opts, select.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
 		"the new times also for a trace without an end"),
 	XVT_OPT(struct path_opts, select.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
@@ -109,18 +113,41 @@ static int read_events(struct xvt_export *x, struct xvt_path *p)
 	return err;
 }
 
-static int show(const struct path_opts *opts, struct xvt_path *p)
-{
-	static struct xvt_out out;
-	int err = xvt_out_open(&out, "-");
+/* Where the path goes to. It is open before the trace is read, because nothing is opened then. */
+static struct xvt_out out;
 
-	if (!err && opts->json)
+/* Returns 0 or -errno, after a message. */
+static int open_out(const struct path_opts *opts)
+{
+	const int err = xvt_out_open(&out, opts->perfetto ? opts->perfetto : "-");
+
+	if (err)
+		xvt_error(opts->perfetto, "%s", strerror(-err));
+	return err;
+}
+
+static int show(const struct path_opts *opts, struct xvt_export *x, struct xvt_path *p)
+{
+	int err = 0;
+
+	if (opts->perfetto)
+		err = xvt_path_perfetto(p, x, &out);
+	else if (opts->json)
 		xvt_path_json(p, &out);
-	else if (!err)
+	else
 		xvt_path_text(p, &out);
-	if (xvt_out_close(&out)) {
+	if (err)
+		xvt_error("path", "%s", strerror(-err));
+	return err;
+}
+
+static int close_out(const struct path_opts *opts, int err)
+{
+	const bool to_file = opts->perfetto && strcmp(opts->perfetto, "-") != 0;
+
+	if (xvt_out_close(&out) && !err) {
 		err = out.err;
-		xvt_error("standard output", "%s", strerror(-err));
+		xvt_error(to_file ? opts->perfetto : "standard output", "%s", strerror(-err));
 	}
 	return err;
 }
@@ -148,7 +175,7 @@ static int find_path(const struct path_opts *opts, const struct xvt_path_options
 	else if (err)
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	else
-		err = show(opts, p);
+		err = show(opts, x, p);
 	xvt_path_free(p);
 	xvt_once_free(x->once);
 	x->once = NULL;
@@ -161,6 +188,10 @@ static int check(const struct path_opts *opts)
 		xvt_error("path", "say where it ends: --at E, or --between E,E");
 	else if (opts->between.n && opts->between.n != 2)
 		xvt_error("--between", "give two, its begin and its end, such as @600,@655");
+	else if (opts->json && opts->perfetto)
+		xvt_error("--perfetto", "it writes no JSON; give one of the two");
+	else if (opts->perfetto && xvt_is_trace_path(opts->perfetto))
+		xvt_error(opts->perfetto, "it is a trace; give the path another file");
 	else
 		return 0;
 	return -EINVAL;
@@ -212,23 +243,26 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
 	if (!count)
 		return XVT_EXIT_USAGE;
-	if (!opts.no_pager && !opts.json)
+	if (!opts.no_pager && !opts.json && !opts.perfetto)
 		xvt_pager_prepare();
 	xvt_json_prepare();
-	xvt_confine(false);
+	xvt_confine(opts.perfetto);
 	status = open_trace(&opts, paths, count, &x);
 	if (status) {
 		xvt_pager_end();
 		return status;
 	}
+	xvt_pager_begin();
+	status = open_out(&opts);
 	xvt_confine_opened();
 	o.vm = opts.vm;
 	o.task = opts.task;
 	o.guess = opts.guess;
-	xvt_pager_begin();
-	status = take_times(&opts, &x, &o);
+	if (!status)
+		status = take_times(&opts, &x, &o);
 	if (!status)
 		status = find_path(&opts, &o, &x);
+	status = close_out(&opts, status);
 	status = xvt_select_close(&opts.select, &x, status);
 	xvt_pager_end();
 	return status;

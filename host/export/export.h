@@ -78,6 +78,30 @@ int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o);
 /* Packets of Perfetto's protobuf, by perfetto.proto. */
 int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o);
 
+/* A number, or a text, of a slice. */
+struct xvt_slice_arg {
+	const char *name;
+	const char *text; /* NULL: a number */
+	uint64_t number;
+};
+
+/* A slice that a program made of events, on a track of its own. Slices with the same flow, not 0,
+ * are joined by an arrow. */
+struct xvt_slice {
+	unsigned int track;
+	const char *name;
+	uint64_t begin_ns, end_ns;
+	uint32_t flows[2];
+	const struct xvt_slice_arg *args;
+	size_t arg_count;
+};
+
+/* Slices by time, on tracks with these names (NULL: it has none) below the track `name`, as a trace
+ * for Perfetto alone, or one that is put behind that of xvt_export_perfetto(). */
+int xvt_export_perfetto_slices(struct xvt_export *x, const char *name, const char *const *tracks,
+			       size_t track_count, const struct xvt_slice *slices, size_t count,
+			       struct xvt_out *o);
+
 /* CTF: combinations of empty texts that get a class of their own; in other events an empty text
  * becomes one blank. */
 #define XVT_CTF_VARIANTS_MAX 32u

@@ -764,6 +764,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 	p->x = x;
 	p->o = o;
 	p->list.fd = -1;
+	p->sequence = XVT_PF_SEQUENCE;
 	p->info = xvtrace_info(x->trace);
 	memcpy(&p->uuid, p->info->uuid, sizeof(p->uuid));
 	p->ring_count = p->info->rings;

@@ -41,7 +41,7 @@ int xvt_pf_begin_packet(struct xvt_pf *p, uint32_t sequence, bool *begun, uint32
 int xvt_pf_begin_machine_packet(struct xvt_pf *p, uint32_t machine, size_t more)
 {
 	if (machine == XVT_PF_NO_MACHINE)
-		return xvt_pf_begin_packet(p, XVT_PF_SEQUENCE, &p->common_begun, 0, more);
+		return xvt_pf_begin_packet(p, p->sequence, &p->common_begun, 0, more);
 	return xvt_pf_begin_packet(p, XVT_PF_SEQUENCE + 1 + p->ring_count + 1 + machine,
 				   &p->machines[machine].begun, xvt_pf_machine_id(p, machine),
 				   more);

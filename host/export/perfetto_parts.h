@@ -26,6 +26,7 @@ enum xvt_pf_track {
 	TRACK_EPOCHS,
 	TRACK_PAUSES, /* of a machine */
 	TRACK_VCPU,   /* of a vCPU, by its place among the threads */
+	TRACK_SLICES, /* of none: what a program made of events */
 };
 
 #define XVT_PF_COMM_MAX 32u /* bytes of a task's name here; Linux has 15 */
@@ -149,6 +150,7 @@ struct xvt_pf {
 	struct xvt_proto compact; /* CompactSched of the bundle that is written */
 	struct xvt_out list;	  /* text of a list */
 	uint64_t uuid;		  /* from which those of tracks are made */
+	uint32_t sequence;	  /* of packets about all machines */
 	bool alone;		  /* there is one machine, and no host */
 	bool common_begun;
 	bool messages; /* the tracks of messages have their parent */

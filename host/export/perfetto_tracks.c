@@ -19,7 +19,7 @@ int xvt_pf_put_snapshot(struct xvt_pf *p, uint64_t ns)
 	struct xvt_proto *b = &p->packet;
 	size_t at;
 
-	if (xvt_pf_begin_packet(p, XVT_PF_SEQUENCE, &p->common_begun, 0, 16 * XVT_PROTO_NUMBER))
+	if (xvt_pf_begin_packet(p, p->sequence, &p->common_begun, 0, 16 * XVT_PROTO_NUMBER))
 		return -ENOMEM;
 	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ns);
 	at = xvt_proto_open(b, TRACE_PACKET_CLOCK_SNAPSHOT);

@@ -11,6 +11,21 @@ static const char *const edges[] = { "begin",	 "same",	"waker",	"raise",
 static const char *const grades[] = { "proven", "guess" };
 static const char *const ends[] = { "begin", "origin", "hole", "guess" };
 
+const char *xvt_path_kind_name(enum xvt_path_kind kind)
+{
+	return kinds[kind];
+}
+
+const char *xvt_path_edge_name(enum xvt_path_edge edge)
+{
+	return edges[edge];
+}
+
+const char *xvt_path_grade_name(enum xvt_path_grade grade)
+{
+	return grades[grade];
+}
+
 static void put_bound(struct xvt_json *to, uint64_t ns)
 {
 	if (ns < XVTRACE_NO_BOUND)

@@ -108,6 +108,13 @@ size_t xvt_path_steps(const struct xvt_path *p, const struct xvt_path_step **ste
 /* *why: in words; *needs: what would fill the hole, or NULL. */
 enum xvt_path_end xvt_path_ended(const struct xvt_path *p, const char **why, const char **needs);
 
+/* What JSON calls them. */
+const char *xvt_path_kind_name(enum xvt_path_kind kind);
+const char *xvt_path_edge_name(enum xvt_path_edge edge);
+const char *xvt_path_grade_name(enum xvt_path_grade grade);
+/* What the text says of a part: "waits for a CPU". */
+const char *xvt_path_words(const struct xvt_path_step *s);
+
 void xvt_path_text(struct xvt_path *p, struct xvt_out *o);
 void xvt_path_json(struct xvt_path *p, struct xvt_out *o);
 

@@ -12,7 +12,7 @@ static void put_length(struct xvt_out *o, uint64_t ns)
 	xvt_out_printf(o, " %11.1f", (double)ns / 1000);
 }
 
-static const char *words(const struct xvt_path_step *s)
+const char *xvt_path_words(const struct xvt_path_step *s)
 {
 	static const char *const kinds[] = { "runs",	     "waits for a CPU",	  "is pre-empted",
 					     "handler runs", "waits for its CPU", "on its way" };
@@ -61,7 +61,7 @@ static void put_step(struct xvt_out *o, const struct xvt_path_step *s, uint64_t 
 		xvt_out_printf(o, " %11s %11s", "-", "-");
 	}
 	xvt_out_printf(o, "  %-6s  %s %s", s->grade == XVT_PATH_PROVEN ? "proven" : "GUESS",
-		       last_of_place ? "└" : "├", words(s));
+		       last_of_place ? "└" : "├", xvt_path_words(s));
 	if (!s->ring->machine->host && s->kind != XVT_PATH_MESSAGE)
 		xvt_out_printf(o, " on %u%s", s->ring->cpu, s->shares ? "*" : "");
 	put_edge(o, s);

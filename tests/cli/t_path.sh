@@ -104,6 +104,53 @@ check "a time that is none" refuses 1 'soon' "${cli[@]}" --at soon "$trace"
 check "the end before the begin" refuses 1 'it is not behind' "${cli[@]}" --between 1.0002,1.0001 "$trace"
 check "no such file" refuses 1 'none.xvt' "${cli[@]}" --at 1.0002 "$work/none.xvt"
 
+check "JSON and Perfetto at once" refuses 2 'it writes no JSON' --json --perfetto "$work/x" "${cli[@]}" --at 1.0001 "$trace"
+check "a trace is not written over" refuses 2 'it is a trace' --perfetto "$trace" "${cli[@]}" --at 1.0001 "$trace"
+check "a folder that is not there" refuses 1 'none/x: No such file' --perfetto "$work/none/x" "${cli[@]}" --at 1.0001 "$trace"
+
+# For Perfetto: a slice for each part, with its edge, and an arrow where the path goes elsewhere.
+. tests/formats.sh
+# slices: of the trace on stdin, TRACK BEGIN END GRADE EDGE SHARE TAKEN NAME, then `arrow NAME -> NAME`
+slices() {
+	perfetto_decode | awk '
+		{ key = $1; sub(/:$/, "", key); value = $0; sub(/^[^:]*: "?/, "", value); sub(/"$/, "", value) }
+		/^packet/ { split("", at); split("", arg); flows = "" }
+		/^  timestamp/ { at["ts"] = value }
+		/^    (uuid|type|track_uuid|name)/ { at[key] = value }
+		/^    flow_ids/ { flows = flows " " value }
+		/^      (string|uint)_value/ { held = value }
+		/^      name/ { arg[value] = held }
+		/^}/ && at["uuid"] { name[at["uuid"]] = at["name"] }
+		/^}/ && at["type"] == "TYPE_SLICE_BEGIN" { begin = at["ts"]; what = at["name"]
+			words = arg["grade"] " " arg["edge"] " " arg["share_permille"] " " (("taken_least_ns" in arg) ? arg["taken_least_ns"] : "-")
+			n = split(flows, f, " ")
+			for (i = 1; i <= n; i++) { if (f[i] in from) print "arrow", from[f[i]], "->", what; from[f[i]] = what } }
+		/^}/ && at["type"] == "TYPE_SLICE_END" { print name[at["track_uuid"]], begin, at["ts"], words, what }'
+}
+# drawn OPTION...: its slices are the steps of the JSON
+drawn() {
+	"${p[@]}" --json "$@" "$trace" >"$work/json" && "${p[@]}" "$@" --perfetto "$work/path.pftrace" "$trace" && slices <"$work/path.pftrace" >"$work/got" || return 1
+	grep -v ^arrow "$work/got" | sed -E 's/ (runs|waits for a CPU|is pre-empted|handler runs|waits for its CPU|on its way)$//' >"$work/ours"
+	command jq -r '([.steps[].ns] | add) as $all | .steps | reverse[] | "\(.vm) \(.begin_ns) \(.end_ns) \(.grade) \(.edge) \(1000 * .ns / $all | floor) \(.taken_least_ns // "-") \(.task)"' "$work/json" >"$work/theirs"
+	[ -s "$work/theirs" ] && cmp -s "$work/ours" "$work/theirs" && return
+	diff "$work/ours" "$work/theirs" | head -n 6 | sed 's/^/# /'
+	return 1
+}
+both() { "$xvtrace" export -q --no-reclock --format perfetto "$trace" "$work/all" && cat "$work/all" "$work/path.pftrace" >"$work/both" && perfetto_decode <"$work/both" >"$work/txt"; }
+if ! command -v protoc >/dev/null; then
+	echo "skip - path for Perfetto: protoc is missing"
+else
+	check "Perfetto: a slice for each part" drawn "${cli[@]}" --between 1.00005,1.00029
+	check "... an arrow wherever another task goes on" eval '[ "$(grep ^arrow "$work/got")" = "$(printf "arrow %s\n" "cli-10 runs -> srv-20 waits for a CPU" "srv-20 runs -> cli-10 waits for a CPU")" ]'
+	check "a message: from one machine to the other" drawn --at "@$(line 'xvt-ping recv 5')"
+	check "... with an arrow" grep -qx 'arrow job-30 runs -> message 5 on its way' "$work/got"
+	check "... and what is not told" eval 'perfetto_decode <"$work/path.pftrace" | grep -q "what raised interrupt 25 virtio0 is not recorded"'
+	check "behind the export it is one trace with it" both
+	check "... that Perfetto reads as it is meant" eval '[ -z "$(awk -v names=0 -v facts=/dev/null -f tests/perfetto_rules.awk "$work/txt" | tee /dev/stderr)" ]'
+	check "... of which no sequence has two begins" eval '[ -z "$(awk "/^packet/ { s = f = 0 } /trusted_packet_sequence_id/ { s = \$2 } /first_packet_on_sequence/ { print s }" "$work/txt" | sort | uniq -d)" ]'
+	check "to standard output" eval '"${p[@]}" "${cli[@]}" --between 1.00005,1.00029 --perfetto - "$trace" | slices | grep -q "^arrow"'
+fi
+
 # A trace of anything: every length is a trace, and none is a crash.
 "$tools/xvt-mktrace" 3000 0 "$work/made.xvt" >/dev/null || exit 1
 for part in 1 2 3; do
