@@ -72,7 +72,7 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	const uint64_t whole = i->end_ns - i->begin_ns, wanted = i->end_ns - w->begin_ns;
 	int err;
 
-	if (!part_wants_task(a, v->pid, v->comm))
+	if (!part_wants_interval(a, i))
 		return 0;
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
 		return add(a, v, "paused", "paused by the VMM", NULL, i->begin_ns, whole);

@@ -167,6 +167,14 @@ bool part_wants_task(const struct xvt_analyze *a, int pid, const char *comm)
 	return !a->options.wants_task || a->options.wants_task(a->options.arg, pid, comm);
 }
 
+bool part_wants_interval(const struct xvt_analyze *a, const struct interval *i)
+{
+	const struct wanting *w = &i->wanting;
+	const bool known = w->wanted || w->idle;
+
+	return part_wants_task(a, known ? w->pid : -1, known ? w->comm : "");
+}
+
 /* The event with which the durations of such a line begin. */
 static bool is_wanted(const struct xvt_analyze *a, const struct xvt_line *l)
 {

@@ -94,7 +94,7 @@ struct wanting {
 	bool wanted, idle, unknown; /* in some of them; unknown: that was not recorded */
 	uint64_t begin_ns;	    /* since when it wanted to run, in the latest of them */
 	const char *guest;	    /* "task", "softirq", "irq", "woken"; "busy": several */
-	int pid;		    /* -1: none is known, or several */
+	int pid; /* of the task that wanted to, else of the idle one; -1: not known, or several */
 	char comm[32];
 };
 
@@ -365,6 +365,8 @@ void vcpu_free(struct vcpu *v);
 
 /* lines.c: whether lines are wanted of what this task of a guest did. */
 bool part_wants_task(const struct xvt_analyze *a, int pid, const char *comm);
+/* The same of an interval: it is of the task that the guest was at in it. */
+bool part_wants_interval(const struct xvt_analyze *a, const struct interval *i);
 
 /* guest.c: from events of the trace to those of vCPUs. */
 int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);

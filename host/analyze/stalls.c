@@ -118,7 +118,7 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	struct xvt_line *line;
 	int err;
 
-	if ((!untold && !w->wanted) || !part_wants_task(a, w->pid, w->comm))
+	if ((!untold && !w->wanted) || !part_wants_interval(a, i))
 		return 0;
 	line = line_of(a, XVT_ANALYZE_STALLS, "stalls", v->ring->machine, v, NULL, "stalls");
 	if (!line)

@@ -83,8 +83,13 @@ static void note_state(const struct vcpu *v, struct interval *i, enum guest_stat
 
 	w->unknown |= state == GUEST_UNKNOWN;
 	w->idle |= state == GUEST_IDLE && !woken;
-	if (state == GUEST_UNKNOWN || (state == GUEST_IDLE && !woken))
+	if (state == GUEST_UNKNOWN || (w->wanted && state == GUEST_IDLE && !woken))
 		return;
+	if (state == GUEST_IDLE && !woken) {
+		w->pid = v->pid;
+		memcpy(w->comm, v->comm, sizeof(w->comm));
+		return;
+	}
 	if (!w->wanted) {
 		*w = (struct wanting){ .idle = w->idle, .unknown = w->unknown, .guest = guest };
 		w->pid = v->maybe ? -1 : v->pid;

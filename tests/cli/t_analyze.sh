@@ -74,6 +74,29 @@ check "one machine's lines; the host's threads are named all the same" json stal
 check "all but one machine" json stalls '.stalls | length == 1 and .[0].vm == "g2"' --vm '!g1'
 check "one vCPU's lines" json cpu '[.lines[].cpu] | unique == [1]' --cpu 1
 check "what one task waited for" json cpu,stalls '(.stalls | length == 1 and .[0].pid == 20) and ([.lines[] | select(.kind == "taken" and .wall) | .vm] == ["g2"]) and all(.lines[]; .kind != "on_cpu")' --pid 20,21
+# Between two tasks, whose switch may be on either side of the 600 us: it is of neither.
+"$tools/xvt-story" "$work/between.xvt" <<'EOT' || exit 1
+host 1
+guest g1 1 1000000
+thread 501 g1:vcpu0
+0    h:0  switch swapper-0 R x-501
+10   g1:0 switch swapper-0 R work-10
+3000 h:0  switch x-501 R bash-900
+3300 g1:0 switch work-10 R other-11
+3600 h:0  switch bash-900 S x-501
+8000 g1:0 switch other-11 S swapper-0
+9000 h:0  switch x-501 S swapper-0
+12000 h:0 switch swapper-0 R x-501
+14000 g1:0 switch swapper-0 R other-11
+EOT
+trace=$work/between.xvt
+for pid in 10 11; do
+	check "what one of two tasks waited for is of neither: $pid" json cpu,stalls '(.stalls | length == 0) and all(.lines[]; .kind != "taken" or (.wall == null and .untold == 0)) and all(.lines[]; .kind != "taken_by")' --pid $pid --min 1us
+done
+check "... and is told without a choice" json cpu,stalls '(.stalls | length == 1 and .[0].pid == -1) and ([.lines[] | select(.kind == "taken") | .wall.sum_ns] == [600000])' --min 1us
+check "an idle vCPU's time is of its swapper" json cpu '[.lines[] | select(.wall) | [.kind, .wall.sum_ns]] == [["idle", 3000000]]' --pid 0
+check "... and of no other" json cpu 'all(.lines[]; .kind != "idle")' --pid 11
+trace=$work/story.xvt
 check "tasks by name" json sched,irq '[.lines[] | select(.wall) | .what] | sort == ["run work-10", "run, all tasks", "softirq RCU", "softirq TIMER"]' --comm 'w?rk'
 check "both must be" json sched,irq 'all(.lines[]; .wall == null)' --comm work --pid 20
 check "what begins with an event" json stalls,sched,irq '(.stalls | length == 0) and ([.lines[].kind] | unique == ["softirq"])' -e softirq_entry
