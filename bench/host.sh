@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # What an event of the host's kernel costs the recorder, in its CPU time (user and system): xvtrace,
 # trace-cmd with the same events, and dd of the same pages, which is the least that any reader
-# takes. Ratios are within one run.
+# takes. Ratios are within one run. Start and end of a recording count in all rows but "while it
+# records", which is from the second burst of the load to the last one.
 #
 #   bench/host.sh BUILD     needs root, tracefs, and BUILD/xvtrace
-#   HOST_CALLS=500000       system calls of the load, four events each
+#   HOST_CALLS=600000       system calls of the load, four events each, in ten bursts
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1
 dir=$build/bench/host
-calls=${HOST_CALLS:-500000}
+calls=${HOST_CALLS:-600000}
 xvtrace=$build/xvtrace json=$build/bench/host.json
 tracing=/sys/kernel/tracing
 buffer_kib=32768 # the load does not overrun it
@@ -26,43 +27,65 @@ if ! [ -w $tracing/instances ]; then
 	exit
 fi
 
+# load FIRST LAST: these bursts
 load() {
-	dd if=/dev/zero of=/dev/null bs=1 count="$calls" 2>/dev/null
+	local i
+	for ((i = $1; i <= $2; i++)); do
+		dd if=/dev/zero of=/dev/null bs=1 count=$((calls / 10)) 2>/dev/null
+		sleep 0.3
+	done
 }
 
 # row NAME EVENTS SECONDS
 row() {
 	local ns
 	ns=$(echo "$2 $3" | awk '{ printf "%.0f", ($1 ? $2 * 1e9 / $1 : 0) }')
-	printf '%-34s %9d events %8.3f s %8d ns/event\n' "$1" "$2" "$3" "$ns"
+	printf '%-36s %9d events %8.3f s %8d ns/event\n' "$1" "$2" "$3" "$ns"
 	rows+=("{ \"what\": \"$1\", \"events\": $2, \"cpu_seconds\": $3, \"ns_per_event\": $ns }")
 }
 
-# cpu COMMAND...: its CPU seconds and those of its children, in $seconds
+# cpu COMMAND...: its CPU seconds and those of its children, in $seconds. Returns its status.
 cpu() {
-	local TIMEFORMAT='%U %S'
-	seconds=$({ time "$@" >/dev/null 2>"$dir/err"; } 2>&1) || return 1
+	local TIMEFORMAT='%U %S' rc
+	seconds=$({ time "$@" >/dev/null 2>"$dir/err"; } 2>&1)
+	rc=$?
 	seconds=$(echo "$seconds" | awk '{ print $1 + $2 }')
+	return $rc
 }
 
-# The load runs beside a recorder, so that its own time is not counted.
+# events_read INSTANCE: how many events were read
+events_read() {
+	cat "$1"/per_cpu/cpu*/stats | awk '/^read events:/ { n += $NF } END { print n + 0 }'
+}
+
+# so_far INSTANCE PID: the events that were read of it, and the CPU seconds of that process
+so_far() {
+	echo "$(events_read "$1") $(cat /proc/"$2"/task/*/schedstat | awk '{ s += $1 } END { print s / 1e9 }')"
+}
+
+# The load runs beside a recorder, so that its own time is not counted. The region has no writer,
+# which the recorder's exit status says.
 recorded() {
 	"$xvtrace" region create "$dir/region" --size 256K --rings 1 >/dev/null || return
 	(
-		until [ -n "$(find $tracing/instances -maxdepth 1 -name 'xvtrace-host-*')" ]; do sleep 0.1; done
+		until [ -s "$dir/pid" ]; do sleep 0.1; done
+		pid=$(cat "$dir/pid") made=
+		until [ -n "$made" ]; do
+			sleep 0.1
+			made=$(find $tracing/instances -maxdepth 1 -name "xvtrace-host-$pid-*")
+		done
 		sleep 1
-		load
-		sleep 0.5
-		kill -TERM "$(cat "$dir/pid")"
+		load 1 1
+		so_far "$made" "$pid" >"$dir/from"
+		load 2 10
+		so_far "$made" "$pid" >"$dir/to"
+		kill -TERM "$pid"
 	) &
-	cpu sh -c "echo \$\$ >$dir/pid; exec $xvtrace record -q -o $dir/t.xvt -r g=$dir/region -H 'raw_syscalls:*' --host-all --host-buffer ${buffer_kib}K"
+	cpu sh -c "echo \$\$ >$dir/pid; exec $xvtrace record -q -o $dir/t.xvt -r g=$dir/region -H 'raw_syscalls:*' --host-all --host-buffer ${buffer_kib}K --join-timeout 0"
 	wait
 	row "xvtrace record -H" "$("$xvtrace" stat --json "$dir/t.xvt" | jq '[.vms[] | select(.kind == "host") | .events] | add')" "$seconds"
-}
-
-# events_of INSTANCE-STATS: how many events were read
-events_read() {
-	cat $instance/per_cpu/cpu*/stats | awk '/^read events:/ { n += $NF } END { print n + 0 }'
+	# shellcheck disable=SC2046
+	row "xvtrace record -H, while it records" $(awk '{ n = $1 - n; s = $2 - s } END { print n, s }' "$dir/from" "$dir/to")
 }
 
 copied() {
@@ -74,14 +97,22 @@ copied() {
 	cpus=$(find $instance/per_cpu -name trace_pipe_raw)
 	(
 		sleep 1
-		load
-		sleep 0.5
+		load 1 10
 		kill -TERM $(cat "$dir"/dd.*) 2>/dev/null
 	) &
-	# shellcheck disable=SC2016
-	cpu sh -c 'n=0; for c; do n=$((n + 1)); sh -c "echo \$\$ >'"$dir"'/dd.$n; exec dd if=$c bs=4096" >'"$dir"'/raw.$n & done; wait; :' sh $cpus
+	# A reader that was woken for nothing gets 0 bytes, at which dd ends.
+	cat >"$dir/again.sh" <<'EOF'
+trap 'kill $!; exit' TERM
+echo $$ >"$1/dd.$2"
+for (( ; ; )); do
+	dd if="$3" bs=4096 &
 	wait
-	row "dd of trace_pipe_raw" "$(events_read)" "$seconds"
+done
+EOF
+	# shellcheck disable=SC2016
+	cpu sh -c 'd=$1; shift; n=0; for c; do n=$((n + 1)); bash "$d/again.sh" "$d" $n "$c" >"$d/raw.$n" & done; wait; :' sh "$dir" $cpus
+	wait
+	row "dd of trace_pipe_raw" "$(events_read $instance)" "$seconds"
 	echo 0 >$instance/events/raw_syscalls/enable
 	rmdir $instance
 }
@@ -118,8 +149,7 @@ traced() {
 			sleep 0.1
 		done
 		sleep 1
-		load
-		sleep 0.5
+		load 1 10
 		kill -INT "$pid"
 	) &
 	if ! cpu peer record -q -o "$dir/t.dat" -b $buffer_kib -C x86-tsc -e raw_syscalls; then

@@ -236,8 +236,13 @@ static void read_failed(struct xvt_session *s, struct xvt_session_host *h, int e
 			 strerror(-err));
 }
 
-/* Read a CPU to its end, or as far as its ring has room. Returns whether the end was reached. */
-static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i)
+/*
+ * Read a CPU's events up to clock value `until`, or as far as its ring has room. Returns whether
+ * all of them were read: the buffer is empty, or has given a later one, since a CPU's events are in
+ * order. To read on to its end would find what has come meanwhile, which may be what the recorder's
+ * own calls have caused, a few bytes of a page with each call.
+ */
+static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i, uint64_t until)
 {
 	struct cpu *c = &h->cpus[i];
 	const struct xvt_ring *r = h->vm->rings[i];
@@ -254,6 +259,8 @@ static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i
 		if (n <= 0)
 			break;
 		put_page(s, h, i, (size_t)n);
+		if (!h->stopped && c->ring.clock > until)
+			return true;
 	}
 	if (pages == PAGES_AT_ONCE)
 		return false;
@@ -293,6 +300,7 @@ bool xvt_session_host_begins(const struct xvt_session *s)
 void xvt_session_host_feed(struct xvt_session *s)
 {
 	struct xvt_session_host *h = s->host;
+	const uint64_t now = xvt_clock_read();
 	size_t i;
 
 	if (!h || h->vm->phase != XVT_VM_ATTACHED)
@@ -304,7 +312,7 @@ void xvt_session_host_feed(struct xvt_session *s)
 	for (i = 0; i < h->source.nr_cpus; i++) {
 		struct xvt_ring *r = h->vm->rings[i];
 
-		r->guest.behind = !feed_cpu(s, h, i);
+		r->guest.behind = !feed_cpu(s, h, i, now);
 		if (r->guest.behind)
 			xvt_session_unpark(s, r);
 	}

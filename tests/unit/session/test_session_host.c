@@ -29,7 +29,10 @@ static unsigned int made[CPUS], taken[CPUS];
 static uint64_t kernel_lost[CPUS];
 static uint16_t number[CPUS]; /* of the newest event */
 static bool on;
+static bool traces_reads; /* each read is two events of the kernel */
 static int read_err;
+
+static void make_page(unsigned int cpu, uint64_t clock, unsigned int n, uint64_t flags);
 
 static ssize_t page_of(void *arg, size_t cpu, void *to, size_t size)
 {
@@ -40,6 +43,8 @@ static ssize_t page_of(void *arg, size_t cpu, void *to, size_t size)
 	if (taken[cpu] == made[cpu])
 		return 0;
 	memcpy(to, pages[cpu][taken[cpu]++].words, FTRACE_PAGE);
+	if (traces_reads && made[cpu] < PAGES_MAX)
+		make_page((unsigned int)cpu, xvt_clock_read(), 2, 0);
 	return FTRACE_PAGE;
 }
 
@@ -76,7 +81,7 @@ static void setup(void)
 	memset(taken, 0, sizeof(taken));
 	memset(kernel_lost, 0, sizeof(kernel_lost));
 	memset(number, 0, sizeof(number));
-	on = false;
+	on = traces_reads = false;
 	read_err = 0;
 	recording_begin(&rec, 1, &opt);
 	s = rec.s;
@@ -245,6 +250,26 @@ START_TEST(what_the_kernel_overwrote_is_lost_at_its_place)
 }
 END_TEST
 
+/* What comes while a CPU is read waits for the next pass: the events of the recorder's own reads
+ * are never at their end. The pass proves what was there when it began. */
+START_TEST(a_pass_does_not_read_what_its_reads_cause)
+{
+	unsigned int before;
+	uint64_t lost;
+
+	until_on();
+	make_page(0, xvt_clock_read(), 10, 0);
+	traces_reads = true;
+	for (before = taken[0]; taken[0] == before;)
+		pass();
+	ck_assert_uint_le(taken[0] - before, 2);
+	ck_assert(!host->rings[0]->guest.behind);
+	traces_reads = false;
+	ck_assert_uint_eq(read_events(&lost), 10 + 2 * (made[0] - 1));
+	ck_assert_uint_eq(lost, 0);
+}
+END_TEST
+
 /* What the kernel still has when the recording ends. */
 START_TEST(the_end_takes_what_is_left)
 {
@@ -346,6 +371,7 @@ Suite *session_host_suite(void)
 	tcase_add_test(tc, events_of_all_cpus_are_in_the_trace);
 	tcase_add_test(tc, more_than_a_ring_holds_is_not_lost);
 	tcase_add_test(tc, what_the_kernel_overwrote_is_lost_at_its_place);
+	tcase_add_test(tc, a_pass_does_not_read_what_its_reads_cause);
 	tcase_add_test(tc, the_end_takes_what_is_left);
 	tcase_add_test(tc, a_late_event_keeps_its_time);
 	tcase_add_test(tc, a_damaged_page_ends_at_the_damage);
