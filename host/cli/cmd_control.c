@@ -192,7 +192,7 @@ static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 	char path[4096];
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (!are_valid(argv + first, argc - first))
 		return XVT_EXIT_USAGE;
 	if (!opt.control && !find_recorder(path, sizeof(path)))

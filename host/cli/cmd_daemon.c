@@ -56,12 +56,14 @@ static int read_config(const char *path, struct xvt_recorder_options *opt,
 		       struct xvt_opt_file *file)
 {
 	const char *from = path ? path : CONFIG_DEFAULT;
+	int err;
 
 	set_defaults(opt);
 	*file = (struct xvt_opt_file){ .path = from };
 	if (!path && access(from, F_OK) && errno == ENOENT)
 		return XVT_EXIT_OK;
-	return xvt_opt_read(xvt_recorder_opts, from, opt, file) ? XVT_EXIT_USAGE : XVT_EXIT_OK;
+	err = xvt_opt_read(xvt_recorder_opts, from, opt, file);
+	return err ? xvt_opt_exit_status(err) : XVT_EXIT_OK;
 }
 
 static int reload(void *arg, struct xvt_recorder_options *opt, struct xvt_opt_file *file)
@@ -90,7 +92,7 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvt_opt_file file;
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (first < argc) {
 		xvt_error(argv[first], "not an option; what to record is in the configuration");
 		return XVT_EXIT_USAGE;

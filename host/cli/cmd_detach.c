@@ -200,7 +200,7 @@ static int cmd_detach(const struct xvt_command *cmd, int argc, char **argv)
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (argc - first != 1) {
 		xvt_error("detach", "name one domain: xvtrace detach DOMAIN");
 		return XVT_EXIT_USAGE;

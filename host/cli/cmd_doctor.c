@@ -144,7 +144,7 @@ static int cmd_doctor(const struct xvt_command *cmd, int argc, char **argv)
 	unsigned int i;
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (first != argc) {
 		xvt_error("doctor", "takes no arguments");
 		return XVT_EXIT_USAGE;

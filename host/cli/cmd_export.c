@@ -327,7 +327,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	int status, err;
 
 	if (at < 0)
-		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(at);
 	format = choose_format(&o);
 	if (!format)
 		return XVT_EXIT_USAGE;

@@ -553,7 +553,7 @@ static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
 	char why[512];
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (!check(&opt, argc - first, argv + first))
 		return XVT_EXIT_USAGE;
 	no_libvirt = xvt_libvirt_domains(opt.libvirt_uri, on_domain, &all, why, sizeof(why));

@@ -53,7 +53,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	char why[256];
 
 	if (at < 0)
-		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(at);
 	if (argc - at != 1) {
 		xvt_error("order", "give one trace; 'xvtrace order --help' shows how");
 		return XVT_EXIT_USAGE;

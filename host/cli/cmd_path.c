@@ -234,7 +234,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	size_t count;
 
 	if (at < 0)
-		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(at);
 	take_second(&opts, argc, argv, &at);
 	if (check(&opts))
 		return XVT_EXIT_USAGE;

@@ -247,7 +247,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	pid_t writer;
 
 	if (at < 0)
-		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(at);
 	if (at == argc) {
 		xvt_error("query", "give the SQL as the last argument, such as 'SELECT * FROM "
 				   "machines'");

@@ -12,7 +12,7 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 	int rest, first = xvt_opt_parse(cmd, argc, argv, &recorder.opt, &rest);
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (first < rest) {
 		xvt_error(argv[first], "not an option; a command to run comes after --");
 		return XVT_EXIT_USAGE;

@@ -399,7 +399,7 @@ static int cmd_region(const struct xvt_command *cmd, int argc, char **argv)
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (argc - first == 2 && !strcmp(argv[first], "create"))
 		return create(argv[first + 1], &opt);
 	if (argc - first == 2 && !strcmp(argv[first], "show"))

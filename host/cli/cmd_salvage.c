@@ -56,7 +56,7 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	char why[256];
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (argc - first != 1 || !opt.output) {
 		xvt_error("salvage", "usage: xvtrace salvage REGION -o FILE.xvt");
 		return XVT_EXIT_USAGE;

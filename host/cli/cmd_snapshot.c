@@ -203,7 +203,7 @@ static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), status;
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (first < argc) {
 		xvt_error(argv[first], "not an option; a region is given as -r NAME=REGION");
 		return XVT_EXIT_USAGE;

@@ -114,7 +114,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	pid_t writer;
 
 	if (at < 0)
-		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(at);
 	if (!xvt_standard_inputs(argc - at, argv + at))
 		return XVT_EXIT_FAIL;
 	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);

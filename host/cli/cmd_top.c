@@ -192,7 +192,7 @@ static int cmd_top(const struct xvt_command *cmd, int argc, char **argv)
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), err;
 
 	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(first);
 	if (check_options(&opt, argc, argv, first) ||
 	    !xvt_pager_choose_colour(cmd->name, opt.color, &opt.colour))
 		return XVT_EXIT_USAGE;

@@ -252,7 +252,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	char why[512];
 
 	if (at < 0)
-		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+		return xvt_opt_exit_status(at);
 	if (!xvt_standard_inputs(argc - at, argv + at))
 		return XVT_EXIT_FAIL;
 	path = xvt_trace_path(cmd->name, argc - at, argv + at);

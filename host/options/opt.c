@@ -182,11 +182,24 @@ __attribute__((format(printf, 2, 3))) static int usage_error(const struct parse 
 	va_end(args);
 	if (p->file) {
 		xvt_error(p->file->path, "line %u: %s", p->line, why);
-		return -1;
+		return XVT_OPT_WRONG;
 	}
 	snprintf(what, sizeof(what), "%s", p->cmd->name);
 	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, p->cmd->name);
-	return -1;
+	return XVT_OPT_WRONG;
+}
+
+static int no_memory(const struct parse *p)
+{
+	xvt_error(p->file ? p->file->path : p->cmd->name, "out of memory for its options");
+	return XVT_OPT_NO_MEMORY;
+}
+
+int xvt_opt_exit_status(int parsed)
+{
+	if (parsed == XVT_OPT_SHOWN)
+		return XVT_EXIT_OK;
+	return parsed == XVT_OPT_NO_MEMORY ? XVT_EXIT_FAIL : XVT_EXIT_USAGE;
 }
 
 int xvt_parse_u64(const char *text, const char **end, uint64_t *value)
@@ -310,7 +323,7 @@ static int note_place(struct parse *p, const struct xvt_opt *o, const char *valu
 	if (!f)
 		return 0;
 	if (xvt_grow(&f->places, &f->room, f->count + 1, sizeof(*f->places)))
-		return usage_error(p, "out of memory");
+		return no_memory(p);
 	f->places[f->count++] = (struct xvt_opt_place){ o, value, p->line };
 	return 0;
 }
@@ -488,7 +501,7 @@ static int no_such_option(const struct parse *p, const char *name)
 	return usage_error(p, "%s: no such option", name);
 }
 
-/* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
+/* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or less than 0. */
 static int parse_long(struct parse *p, int argc, char **argv, int at)
 {
 	const struct xvt_command *cmd = p->cmd;
@@ -497,6 +510,7 @@ static int parse_long(struct parse *p, int argc, char **argv, int at)
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	const struct xvt_opt *o = find_long(cmd->opts, name, len);
 	char whole[128];
+	int used;
 
 	if (!o) {
 		snprintf(whole, sizeof(whole), "--%.*s", (int)len, name);
@@ -512,13 +526,15 @@ static int parse_long(struct parse *p, int argc, char **argv, int at)
 	if (at + 1 >= argc)
 		return usage_error(p, "--%s: needs %s", o->name,
 				   o->metavar ? o->metavar : "a value");
-	return set_value(p, o, argv[at + 1]) ? -1 : 1;
+	used = set_value(p, o, argv[at + 1]);
+	return used ? used : 1;
 }
 
-/* -x, -xVALUE, -x VALUE, -xyz. Returns words used up beyond the first, or -1. */
+/* -x, -xVALUE, -x VALUE, -xyz. Returns words used up beyond the first, or less than 0. */
 static int parse_letters(struct parse *p, int argc, char **argv, int at)
 {
 	const struct xvt_command *cmd = p->cmd;
+	int used;
 
 	for (const char *c = argv[at] + 1; *c; c++) {
 		const struct xvt_opt *o = find_letter(cmd->opts, *c);
@@ -534,7 +550,8 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 		if (at + 1 >= argc)
 			return usage_error(p, "-%c: needs %s", *c,
 					   o->metavar ? o->metavar : "a value");
-		return set_value(p, o, argv[at + 1]) ? -1 : 1;
+		used = set_value(p, o, argv[at + 1]);
+		return used ? used : 1;
 	}
 	return 0;
 }
@@ -558,10 +575,8 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 	struct parse p = { .cmd = cmd, .out = out };
 	int nargs = 0, dashes = argc, used, i;
 
-	if (!args) {
-		xvt_error(cmd->name, "out of memory");
-		return -1;
-	}
+	if (!args)
+		return no_memory(&p);
 	for (i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			dashes = i + 1;
@@ -569,7 +584,7 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 		}
 		if (show_about(cmd, argv[i])) {
 			free(args);
-			return -2;
+			return XVT_OPT_SHOWN;
 		}
 		if (argv[i][0] != '-' || argv[i][1] == '\0') {
 			args[nargs++] = argv[i];
@@ -579,7 +594,7 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 					 : parse_letters(&p, argc, argv, i);
 		if (used < 0) {
 			free(args);
-			return -1;
+			return used;
 		}
 		i += used;
 	}
@@ -636,17 +651,21 @@ static FILE *open_text(const char *path)
 	return f;
 }
 
-/* Read a text file. Returns it, for free(), or NULL after an error message. */
-static char *file_text(const char *path)
+/* Read a text file into *out, for free(). Returns 0; or XVT_OPT_WRONG or XVT_OPT_NO_MEMORY after an
+ * error message. */
+static int file_text(const char *path, char **out)
 {
 	FILE *f = open_text(path);
 	char *text = calloc(1, FILE_BYTES_MAX + 1);
 	const char *why = f ? untrusted(f) : errno == ELOOP ? "it is a link" : strerror(errno);
 	size_t len = !why && text ? fread(text, 1, FILE_BYTES_MAX + 1, f) : 0;
+	int err;
 
 	if (why)
 		;
-	else if (!text || ferror(f))
+	else if (!text)
+		why = strerror(ENOMEM);
+	else if (ferror(f))
 		why = strerror(errno);
 	else if (len > FILE_BYTES_MAX)
 		why = "it has more than 1 MiB";
@@ -656,11 +675,13 @@ static char *file_text(const char *path)
 		why = "it has control characters, so it is no text";
 	if (f)
 		fclose(f);
+	*out = why ? NULL : text;
 	if (!why)
-		return text;
+		return 0;
 	xvt_error(path, "cannot read it: %s", why);
+	err = text ? XVT_OPT_WRONG : XVT_OPT_NO_MEMORY;
 	free(text);
-	return NULL;
+	return err;
 }
 
 /* Cut off blanks at both ends, and return what is left. */
@@ -697,13 +718,13 @@ static int no_such_key(const struct parse *p, const char *name)
 static int set_bool(struct parse *p, const struct xvt_opt *o, const char *value)
 {
 	bool *field = (bool *)((char *)p->out + o->offset);
+	int err;
 
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return usage_error(p, "%s %s: not yes or no", o->name, value);
-	if (set_value(p, o, NULL))
-		return -1;
-	*field = strcmp(value, "yes") == 0;
-	return 0;
+	err = set_value(p, o, NULL);
+	*field = !err && strcmp(value, "yes") == 0;
+	return err;
 }
 
 /* "NAME = VALUE", or nothing; what begins with # is a comment. */
@@ -733,7 +754,7 @@ int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, 
 	const struct xvt_command table = { .opts = opts };
 	struct parse p = { .cmd = &table, .file = file, .out = out };
 	char *line, *next;
-	int err = 0;
+	int err = 0, one;
 
 	*file = (struct xvt_opt_file){ .path = path, .opts = opts };
 	for (line = text; line; line = next) {
@@ -741,18 +762,21 @@ int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, 
 		if (next)
 			*next++ = '\0';
 		p.line++;
-		err |= parse_line(&p, line);
+		one = parse_line(&p, line);
+		if (one == XVT_OPT_NO_MEMORY)
+			return one;
+		err = one ? one : err;
 	}
-	return err ? -1 : 0;
+	return err;
 }
 
 int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, struct xvt_opt_file *file)
 {
-	char *text = file_text(path);
-	int err = -1;
+	char *text;
+	int err = file_text(path, &text);
 
 	*file = (struct xvt_opt_file){ .path = path };
-	if (text)
+	if (!err)
 		err = xvt_opt_read_text(opts, path, text, out, file);
 	file->text = text;
 	return err;

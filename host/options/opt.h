@@ -68,10 +68,17 @@ struct xvt_command {
  * arguments to the end of argv, without the "--". *rest (if not NULL) is set to the index of the
  * first word after "--", or to argc.
  *
- * Returns the index of the first argument in argv, -1 after a usage error was printed, or -2 after
- * --help was printed.
+ * Returns the index of the first argument in argv; XVT_OPT_WRONG or XVT_OPT_NO_MEMORY after an
+ * error message; or XVT_OPT_SHOWN after --help was printed.
  */
 int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest);
+
+#define XVT_OPT_WRONG	  (-1)
+#define XVT_OPT_SHOWN	  (-2)
+#define XVT_OPT_NO_MEMORY (-3)
+
+/* The exit status of a command whose options were not taken: `parsed` is below 0. */
+int xvt_opt_exit_status(int parsed);
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
@@ -96,7 +103,7 @@ struct xvt_opt_file {
  * defaults. KEY is the long name of an option; one that takes no value has yes or no; an empty
  * value leaves the default; a list has a line for each element. Lines that begin with # are
  * comments. `out` points into *file, which the caller frees after it, also after an error. Returns
- * 0, or -1 after an error message for each wrong line.
+ * 0; XVT_OPT_WRONG after an error message for each wrong line; or XVT_OPT_NO_MEMORY after one.
  */
 int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out,
 		 struct xvt_opt_file *file);

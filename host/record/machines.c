@@ -528,15 +528,16 @@ static bool words_ok(const struct xvt_machine_options *opt, struct names *names)
 	return true;
 }
 
-bool xvt_machines_ok(const struct xvt_machine_options *opt)
+int xvt_machines_check(const struct xvt_machine_options *opt)
 {
 	struct names names = { .v = calloc(opt->regions.n + opt->domains.n + 1, sizeof(*names.v)) };
 	const bool ok = names.v && words_ok(opt, &names);
+	const int err = ok ? 0 : names.v ? -EINVAL : -ENOMEM;
 
 	if (!names.v)
-		xvt_error("record", "out of memory");
+		xvt_error("record", "out of memory for the names of machines");
 	free(names.v);
-	return ok;
+	return err;
 }
 
 static int add_region_arg(struct xvt_session *s, const struct xvt_machine_options *opt,

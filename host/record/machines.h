@@ -70,9 +70,9 @@ void xvt_machines_each_region(const struct xvt_machine_options *opt,
 bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xvt_domain *domain,
 			  struct xvt_candidate *c);
 
-/* Check the words of -r and -d, without a look at what they name. Returns false after an error
- * message. */
-bool xvt_machines_ok(const struct xvt_machine_options *opt);
+/* Check the words of -r and -d, without a look at what they name. Returns 0, or -EINVAL or
+ * -ENOMEM after an error message. */
+int xvt_machines_check(const struct xvt_machine_options *opt);
 
 /*
  * Add the machines to a session. One that is named and cannot be recorded is an error; of those

@@ -761,11 +761,11 @@ static int check_all(const struct xvt_recorder *how, const struct xvt_recorder_o
 {
 	int err, status = check_options(how, opt, so);
 
-	if (status == XVT_EXIT_OK && !xvt_machines_ok(&opt->machines))
-		status = XVT_EXIT_USAGE;
 	if (status != XVT_EXIT_OK)
 		return status;
-	err = xvt_snapshots_check(&opt->snapshots);
+	err = xvt_machines_check(&opt->machines);
+	if (!err)
+		err = xvt_snapshots_check(&opt->snapshots);
 	if (!err)
 		err = xvt_event_lines(&opt->events, "-e", request, XVT_REQUEST_LEN);
 	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;

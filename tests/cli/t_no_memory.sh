@@ -35,7 +35,7 @@ attempted() { awk 'match($0, / attempted=[0-9]+/) { n += substr($0, RSTART + 11,
 whole() { [ $status -ne 0 ] || adds_up "$1" "$(attempted)"; }
 # ends OUTPUT
 ends() {
-	[ $status -eq 0 ] || { [ $status -le 2 ] && said; } || return 1
+	[ $status -eq 0 ] || { [ $status -eq 1 ] && said; } || return 1
 	good "$1" && whole "$1"
 }
 

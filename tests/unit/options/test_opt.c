@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults.h"
 #include "options/opt.h"
 
 struct options {
@@ -189,6 +190,26 @@ START_TEST(help_is_no_error)
 }
 END_TEST
 
+/* Where the values of a file are cannot be noted. */
+START_TEST(no_memory_is_no_wrong_option)
+{
+	static char text[] = "output = x\nevent = a\n";
+	struct xvt_opt_file file;
+	struct options o = { 0 };
+
+	int err;
+
+	faults.memory_max = 1;
+	err = xvt_opt_read_text(table, "conf", text, &o, &file);
+	faults.memory_max = 0;
+	ck_assert_int_eq(err, XVT_OPT_NO_MEMORY);
+	xvt_opt_file_free(&file);
+	ck_assert_int_eq(xvt_opt_exit_status(XVT_OPT_NO_MEMORY), XVT_EXIT_FAIL);
+	ck_assert_int_eq(xvt_opt_exit_status(XVT_OPT_WRONG), XVT_EXIT_USAGE);
+	ck_assert_int_eq(xvt_opt_exit_status(XVT_OPT_SHOWN), XVT_EXIT_OK);
+}
+END_TEST
+
 START_TEST(a_list_has_an_end)
 {
 	static char *argv[2 * XVT_OPT_LIST_MAX + 4];
@@ -253,6 +274,7 @@ Suite *opt_suite(void)
 	tcase_add_loop_test(t, numbers_are_exact, 0, sizeof(numbers) / sizeof(numbers[0]));
 	tcase_add_loop_test(t, bad_options_are_refused, 0, sizeof(refused) / sizeof(refused[0]));
 	tcase_add_test(t, help_is_no_error);
+	tcase_add_test(t, no_memory_is_no_wrong_option);
 	tcase_add_test(t, a_list_has_an_end);
 	suite_add_tcase(s, t);
 	return s;
