@@ -36,50 +36,12 @@ static void say(enum xvt_journal_priority priority, const char *what, const char
 	fputs(line, stderr);
 }
 
-static bool (*explained_by)(const char *value, const char *why);
-
-void xvt_errors_explained_by(bool (*explain)(const char *value, const char *why))
-{
-	explained_by = explain;
-}
-
-__attribute__((format(printf, 3, 0))) static void error_of(const char *value, const char *what,
-							   const char *format, va_list args)
-{
-	bool (*explain)(const char *value, const char *why) = explained_by;
-	char why[1024];
-	va_list copy;
-	bool said;
-
-	if (explain) {
-		va_copy(copy, args);
-		vsnprintf(why, sizeof(why), format, copy);
-		va_end(copy);
-		/* It says it by xvt_error(). */
-		explained_by = NULL;
-		said = explain(value, why);
-		explained_by = explain;
-		if (said)
-			return;
-	}
-	say(XVT_JOURNAL_ERROR, what, NULL, format, args);
-}
-
 void xvt_error(const char *what, const char *why_format, ...)
 {
 	va_list args;
 
 	va_start(args, why_format);
-	error_of(what, what, why_format, args);
-	va_end(args);
-}
-
-void xvt_error_of(const char *value, const char *what, const char *why_format, ...)
-{
-	va_list args;
-
-	va_start(args, why_format);
-	error_of(value, what, why_format, args);
+	say(XVT_JOURNAL_ERROR, what, NULL, why_format, args);
 	va_end(args);
 }
 

@@ -11,9 +11,6 @@
 
 /* Prints "xvtrace: WHAT: WHY". */
 void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
-/* The same about `value` of an option. */
-void xvt_error_of(const char *value, const char *what, const char *why_format, ...)
-	__attribute__((format(printf, 3, 4)));
 /* Prints why io_uring does not do `what`; `err` is the -errno of xvt_loop_new() or
  * xvt_loop_uring_err(). */
 void xvt_error_io_uring(const char *what, int err);
@@ -29,13 +26,6 @@ void xvt_say_of_machine(uint32_t level, const char *machine, const char *format,
 	__attribute__((format(printf, 3, 4)));
 /* Whether xvt_warn() prints. A command that does the same again and again has it off then. */
 void xvt_warnings(bool on);
-
-/*
- * From here on xvt_error() and xvt_error_of() first ask `explain`: it says the error in its own
- * words, by xvt_error(), and returns true; or returns false. value: that of xvt_error_of(), or
- * `what` of xvt_error(). NULL: nothing is asked.
- */
-void xvt_errors_explained_by(bool (*explain)(const char *value, const char *why));
 
 /* Prints on standard error as it is, after what standard output has: no name of the program, no
  * line's end, no journal. */

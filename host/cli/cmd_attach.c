@@ -145,7 +145,7 @@ static int check(struct attach_options *opt)
 	else if (opt->events.n && !opt->timeout_ns)
 		xvt_error("--events", "the guest is asked once its module is there: leave out "
 				      "--timeout 0");
-	else if (!xvt_event_lines(&opt->events, "--events", opt->request, sizeof(opt->request)))
+	else if (!xvt_event_lines(&opt->events, "events", opt->request, sizeof(opt->request)))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
 }

@@ -76,33 +76,34 @@ static bool parse(struct xvt_condition *c)
 }
 
 /* Returns 0 or -errno, after an error message. */
-static int check_filter(const char *text, const char *filter)
+static int check_filter(const struct xvt_opt_value *value, const char *filter)
 {
 	struct xvtrace_error error;
 	int err = filter ? xvtrace_check_filter(filter, &error) : 0;
 
 	if (err)
-		xvt_error(text, "filter: %s", error.text[0] ? error.text : strerror(-err));
+		xvt_opt_error_of(value, "filter: %s", error.text[0] ? error.text : strerror(-err));
 	return err;
 }
 
-int xvt_condition_parse(struct xvt_condition *c, const char *text)
+int xvt_condition_parse(struct xvt_condition *c, const struct xvt_opt_value *value)
 {
 	int err;
 
-	*c = (struct xvt_condition){ .text = strdup(text) };
+	*c = (struct xvt_condition){ .text = strdup(value->text) };
 	if (!c->text) {
-		xvt_error(text, "out of memory");
+		xvt_error(value->text, "out of memory");
 		return -ENOMEM;
 	}
 	if (parse(c)) {
-		err = check_filter(text, c->filter);
+		err = check_filter(value, c->filter);
 		if (err)
 			xvt_condition_free(c);
 		return err;
 	}
-	xvt_error(text, "a condition is: event GLOB [FILTER], like event xvt:text 'text == "
-			"\"boom\"'; loss [MACHINE]; crash [MACHINE]; or still SECONDS [MACHINE]");
+	xvt_opt_error_of(value,
+			 "a condition is: event GLOB [FILTER], like event xvt:text 'text == "
+			 "\"boom\"'; loss [MACHINE]; crash [MACHINE]; or still SECONDS [MACHINE]");
 	xvt_condition_free(c);
 	return -EINVAL;
 }

@@ -34,8 +34,10 @@ struct xvt_condition {
 	uint64_t ns;	     /* STILL */
 };
 
-/* Returns 0, or -ENOMEM or -EINVAL after an error message. */
-int xvt_condition_parse(struct xvt_condition *c, const char *text);
+struct xvt_opt_value;
+
+/* Returns 0, or -ENOMEM or -EINVAL after an error message. value: of an option. */
+int xvt_condition_parse(struct xvt_condition *c, const struct xvt_opt_value *value);
 void xvt_condition_free(struct xvt_condition *c);
 
 /* Returns whether the condition is about the machine of this name. */

@@ -436,12 +436,14 @@ static int parse(struct watch *w, const struct xvt_opt_list *list)
 	int err;
 
 	for (i = 0; i < list->n; i++) {
+		const struct xvt_opt_value value = { "when", i, list->v[i], NULL };
+
 		if (i == XVT_TRIGGER_CONDITIONS) {
-			xvt_error(list->v[i], "there are more than %u conditions",
-				  XVT_TRIGGER_CONDITIONS);
+			xvt_opt_error_of(&value, "there are more than %u conditions",
+					 XVT_TRIGGER_CONDITIONS);
 			return XVT_EXIT_USAGE;
 		}
-		err = xvt_condition_parse(&w->conditions[i], list->v[i]);
+		err = xvt_condition_parse(&w->conditions[i], &value);
 		if (err)
 			return err == -EINVAL ? XVT_EXIT_USAGE : XVT_EXIT_FAIL;
 		w->nr_conditions++;

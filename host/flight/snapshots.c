@@ -171,9 +171,11 @@ static void end_search(struct search *search)
 /* Condition number `i`. Returns 0, or -errno after an error message. */
 static int parse(struct xvt_condition *c, const struct xvt_opt_list *when, size_t i)
 {
+	const struct xvt_opt_value value = { "snapshot-when", i, when->v[i], NULL };
+
 	if (i < CONDITIONS_MOST)
-		return xvt_condition_parse(c, when->v[i]);
-	xvt_error(when->v[i], "there are more than %u conditions", CONDITIONS_MOST);
+		return xvt_condition_parse(c, &value);
+	xvt_opt_error_of(&value, "there are more than %u conditions", CONDITIONS_MOST);
 	return -EINVAL;
 }
 

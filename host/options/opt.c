@@ -77,51 +77,70 @@ static void write_keys(const struct xvt_opt *opts, const char *text, char *out, 
 	out[used] = '\0';
 }
 
-static const struct xvt_opt_file *errors_of_file;
+static const struct xvt_opt_file *errors_of;
 
-/* NULL: an error about it names no line. */
-static const struct xvt_opt_place *place_of(const char *value)
+void xvt_opt_errors_of(const struct xvt_opt_file *file)
 {
-	const struct xvt_opt_file *file = errors_of_file;
-	const struct xvt_opt_place *place = NULL;
-	const struct xvt_opt *o;
-	size_t i, len;
+	errors_of = file;
+}
 
-	if (!file || !file->count)
-		return NULL;
-	o = option_at(file->opts, value, &len);
-	for (i = 0; i < file->count; i++) {
-		if (file->places[i].value == value ||
-		    (o && !value[len] && file->places[i].opt == o))
-			place = &file->places[i];
+/* Value number `i` of an option, or the last one there is. NULL: no line has it. */
+static const struct xvt_opt_place *place_of(const char *option, size_t i)
+{
+	const struct xvt_opt_place *place = NULL;
+	size_t k, found = 0;
+
+	for (k = 0; errors_of && k < errors_of->count && found <= i; k++) {
+		if (strcmp(errors_of->places[k].opt->name, option) != 0)
+			continue;
+		place = &errors_of->places[k];
+		found++;
 	}
 	return place;
 }
 
-bool xvt_error_has_line(const char *option)
+bool xvt_opt_has_line(const char *option)
 {
-	return place_of(option);
+	return place_of(option, SIZE_MAX);
 }
 
-/* An error about a value of the file names the line. */
-static bool explain(const char *value, const char *why)
+/* value: NULL: the error is about the option as such. */
+__attribute__((format(printf, 4, 0))) static void say_error(const char *option,
+							    const struct xvt_opt_value *value,
+							    const char *what, const char *format,
+							    va_list args)
 {
-	const struct xvt_opt_place *place = place_of(value);
-	const bool shows = place && place->value == value;
-	char keys[1024];
+	const struct xvt_opt_place *place = place_of(option, value ? value->i : SIZE_MAX);
+	char why[1024], keys[1024];
 
-	if (!place)
-		return false;
-	write_keys(errors_of_file->opts, why, keys, sizeof(keys));
-	xvt_error(errors_of_file->path, "line %u: %s%s%s: %s", place->line, place->opt->name,
-		  shows ? " " : "", shows ? value : "", keys);
-	return true;
+	vsnprintf(why, sizeof(why), format, args);
+	if (!place) {
+		xvt_error(what, "%s", why);
+		return;
+	}
+	write_keys(errors_of->opts, why, keys, sizeof(keys));
+	xvt_error(errors_of->path, "line %u: %s%s%s: %s", place->line, option, value ? " " : "",
+		  value ? value->text : "", keys);
 }
 
-void xvt_errors_of_file(const struct xvt_opt_file *file)
+void xvt_opt_error(const char *option, const char *why_format, ...)
 {
-	errors_of_file = file;
-	xvt_errors_explained_by(file ? explain : NULL);
+	char what[64];
+	va_list args;
+
+	snprintf(what, sizeof(what), "--%s", option);
+	va_start(args, why_format);
+	say_error(option, NULL, what, why_format, args);
+	va_end(args);
+}
+
+void xvt_opt_error_of(const struct xvt_opt_value *value, const char *why_format, ...)
+{
+	va_list args;
+
+	va_start(args, why_format);
+	say_error(value->option, value, value->what ? value->what : value->text, why_format, args);
+	va_end(args);
 }
 
 void xvt_opt_help(const struct xvt_command *cmd)
@@ -316,7 +335,7 @@ static bool first_time(struct parse *p, const struct xvt_opt *o)
 }
 
 /* Note where the file has a value. */
-static int note_place(struct parse *p, const struct xvt_opt *o, const char *value)
+static int note_place(struct parse *p, const struct xvt_opt *o)
 {
 	struct xvt_opt_file *f = p->file;
 
@@ -324,7 +343,7 @@ static int note_place(struct parse *p, const struct xvt_opt *o, const char *valu
 		return 0;
 	if (xvt_grow(&f->places, &f->room, f->count + 1, sizeof(*f->places)))
 		return no_memory(p);
-	f->places[f->count++] = (struct xvt_opt_place){ o, value, p->line };
+	f->places[f->count++] = (struct xvt_opt_place){ o, p->line };
 	return 0;
 }
 
@@ -336,7 +355,7 @@ static int add_word(struct parse *p, const struct xvt_opt *o, const char *value)
 		return usage_error(p, "%s%s: given more than %d times", dashes(p), o->name,
 				   XVT_OPT_LIST_MAX);
 	list->v[list->n++] = value;
-	return note_place(p, o, value);
+	return note_place(p, o);
 }
 
 /* The comma behind the first word; a set of letters, as in [a,b], has none that parts words. */
@@ -428,7 +447,7 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 		return usage_error(p, "%s%s %s: too large", dashes(p), o->name, value);
 	if (err)
 		return usage_error(p, "%s%s %s: not %s", dashes(p), o->name, value, want);
-	return note_place(p, o, value);
+	return note_place(p, o);
 }
 
 /* Options by the names of trace-cmd, perf, LTTng, babeltrace2, grep and journalctl. */

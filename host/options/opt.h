@@ -85,7 +85,6 @@ void xvt_opt_help(const struct xvt_command *cmd);
 /* Where a file of options has a value. */
 struct xvt_opt_place {
 	const struct xvt_opt *opt;
-	const char *value; /* the pointer that the options have; NULL: that of a BOOL */
 	unsigned int line;
 };
 
@@ -134,14 +133,26 @@ int xvt_parse_seconds(const char *text, uint64_t *ns);
  * Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_span(const char *text, uint64_t *ns);
 
+/* A value that an error is about. */
+struct xvt_opt_value {
+	const char *option; /* long name, without dashes */
+	size_t i;	    /* which of a list */
+	const char *text;   /* the value */
+	const char *what;   /* begins the message of a command line; NULL: the text */
+};
+
 /*
- * From here on an error about a value of this file names the file, the line and the key. The value
- * is that of xvt_error_of(), or `what` of xvt_error(): the pointer that the options have; or
- * "--NAME" or "-X", for the last line of that option. Options in such an error are written as keys,
- * without dashes. NULL: none any more.
+ * Prints an error about an option, or about a value. In a file of options it names the file, the
+ * line and the key, and options in it are written as keys, without dashes.
  */
-void xvt_errors_of_file(const struct xvt_opt_file *file);
-/* Returns whether an error about "--NAME" would name a line. */
-bool xvt_error_has_line(const char *option);
+void xvt_opt_error(const char *option, const char *why_format, ...)
+	__attribute__((format(printf, 2, 3)));
+void xvt_opt_error_of(const struct xvt_opt_value *value, const char *why_format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* From here on errors about options are of this file. NULL: of the command line. */
+void xvt_opt_errors_of(const struct xvt_opt_file *file);
+/* Returns whether an error about an option would name a line. */
+bool xvt_opt_has_line(const char *option);
 
 #endif /* XVT_OPT_H */

@@ -19,13 +19,14 @@ int xvt_event_lines(const struct xvt_opt_list *events, const char *option, char 
 
 		if (!*events->v[i] || colon == events->v[i] || (colon && !colon[1]) ||
 		    strchr(events->v[i], '\n')) {
-			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT, or as SYSTEM "
-						"for all of its events");
+			xvt_opt_error_of(&(struct xvt_opt_value){ option, i, events->v[i], NULL },
+					 "an event is given as SYSTEM:EVENT, or as SYSTEM "
+					 "for all of its events");
 			return -EINVAL;
 		}
 		n = snprintf(text + used, size - used, "+%s%s\n", events->v[i], colon ? "" : ":*");
 		if (n < 0 || (size_t)n >= size - used) {
-			xvt_error(option, "too many events for one request");
+			xvt_opt_error(option, "too many events for one request");
 			return -EINVAL;
 		}
 		used += (size_t)n;

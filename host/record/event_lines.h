@@ -7,7 +7,7 @@
 
 /*
  * Make the request that guests read: a line "+SYS:EVENT" for each word of the list; SYS alone is
- * "+SYS:*". option: how the list was given. Returns 0, or -EINVAL after an error message.
+ * "+SYS:*". option: the name of the list. Returns 0, or -EINVAL after an error message.
  */
 int xvt_event_lines(const struct xvt_opt_list *events, const char *option, char *text, size_t size);
 

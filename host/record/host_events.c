@@ -58,26 +58,30 @@ bool xvt_host_events_ok(const struct xvt_host_event_options *o)
 		const char *event = o->events.v[i], *colon = strchr(event, ':');
 
 		if (!*event || colon == event || (colon && !colon[1])) {
-			xvt_error(event,
-				  "an event is given as SYSTEM:EVENT, like sched:sched_switch "
-				  "or 'irq:*', or SYSTEM for all of its events");
+			xvt_opt_error_of(
+				&(struct xvt_opt_value){ "host-event", i, event, NULL },
+				"an event is given as SYSTEM:EVENT, like sched:sched_switch "
+				"or 'irq:*', or SYSTEM for all of its events");
 			return false;
 		}
 	}
 	for (i = 0; i < o->presets.n; i++) {
 		if (!preset_of(o->presets.v[i])) {
-			xvt_error(o->presets.v[i], "--host is one of " XVT_HOST_PRESETS);
+			xvt_opt_error_of(
+				&(struct xvt_opt_value){ "host", i, o->presets.v[i], NULL },
+				"--host is one of " XVT_HOST_PRESETS);
 			return false;
 		}
 	}
 	if (o->buffer_bytes > BUFFER_MOST) {
-		xvt_error("--host-buffer", "it is at most %u MiB for each CPU", BUFFER_MOST >> 20);
+		xvt_opt_error("host-buffer", "it is at most %u MiB for each CPU",
+			      BUFFER_MOST >> 20);
 		return false;
 	}
 	if ((o->all_threads || o->buffer_bytes != XVT_HOST_BUFFER_USUAL) && !o->events.n &&
 	    !o->presets.n) {
-		xvt_error(o->all_threads ? "--host-all" : "--host-buffer",
-			  "no event of the host is given; use -H SYS:EVENT or --host PRESET");
+		xvt_opt_error(o->all_threads ? "host-all" : "host-buffer",
+			      "no event of the host is given; use -H SYS:EVENT or --host PRESET");
 		return false;
 	}
 	return true;

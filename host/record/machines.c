@@ -29,20 +29,16 @@
 	1024u /* machines, if patterns add some: all users may make files in /dev/shm \
 	       */
 
-/* arg: the second one's word of -r or -d. */
-static void name_is_taken(const char *arg, const char *name)
-{
-	xvt_error_of(arg, name,
-		     "two machines have this name; give each region one of its own by -r "
-		     "NAME=REGION, and each domain once");
-}
+#define TWO_OF_A_NAME                                                         \
+	"two machines have this name; give each region one of its own by -r " \
+	"NAME=REGION, and each domain once"
 
 /* Refuse a second machine of a name: readers distinguish machines by their names. */
 static bool name_taken(const struct xvt_session *s, const char *name)
 {
 	if (!xvt_session_find(s, name))
 		return false;
-	name_is_taken(name, name);
+	xvt_error(name, TWO_OF_A_NAME);
 	return true;
 }
 
@@ -50,9 +46,9 @@ static bool name_taken(const struct xvt_session *s, const char *name)
  * Parse "ARG,rings=N". *rings: N, unchanged without ",rings=". *len: the length of ARG. Returns
  * false, after an error message, if N is invalid.
  */
-static bool split_rings(const char *arg, size_t *len, uint32_t *rings)
+static bool split_rings(const struct xvt_opt_value *value, size_t *len, uint32_t *rings)
 {
-	const char *at = strrchr(arg, ',');
+	const char *arg = value->text, *at = strrchr(arg, ',');
 	unsigned long n;
 	char *end;
 
@@ -64,8 +60,8 @@ static bool split_rings(const char *arg, size_t *len, uint32_t *rings)
 	errno = 0;
 	n = strtoul(at, &end, 10);
 	if (*at < '0' || *at > '9' || *end || errno || !n || n > XVT_RING_COUNT_MAX) {
-		xvt_error(arg, "rings=N is the number of rings to record: 1 to %u",
-			  XVT_RING_COUNT_MAX);
+		xvt_opt_error_of(value, "rings=N is the number of rings to record: 1 to %u",
+				 XVT_RING_COUNT_MAX);
 		return false;
 	}
 	*rings = (uint32_t)n;
@@ -75,16 +71,18 @@ static bool split_rings(const char *arg, size_t *len, uint32_t *rings)
 /* Parse "[NAME=]REGION" of `len` bytes. A path that has a '/' before its '=' has no name: *named is
  * false, and `name` is made from the path. Returns false, after an error message, if it is neither.
  */
-static bool split_region(const char *arg, size_t len, char name[XVT_NAME_LEN], char path[PATH_MAX],
-			 bool *named)
+static bool split_region(const struct xvt_opt_value *value, size_t len, char name[XVT_NAME_LEN],
+			 char path[PATH_MAX], bool *named)
 {
+	const char *arg = value->text;
 	const char *eq = memchr(arg, '=', len), *slash = memchr(arg, '/', len);
 	const char *from = eq && (!slash || eq < slash) ? eq + 1 : arg;
 	const size_t path_len = len - (size_t)(from - arg);
 
 	if ((from == arg && !slash) || !path_len || path_len >= PATH_MAX ||
 	    (from > arg && (eq == arg || (size_t)(eq - arg) >= XVT_NAME_LEN))) {
-		xvt_error(arg, "a region is given as NAME=PATH, like g1=/dev/shm/g1, or as a path "
+		xvt_opt_error_of(
+			value, "a region is given as NAME=PATH, like g1=/dev/shm/g1, or as a path "
 			       "or a pattern that has a '/'");
 		return false;
 	}
@@ -454,14 +452,16 @@ struct region_arg {
 	bool pattern;
 };
 
-/* Returns false after an error message. */
-static bool parse_region(const char *arg, struct region_arg *r)
+/* Element `i` of -r. Returns false after an error message. */
+static bool parse_region(const struct xvt_machine_options *opt, size_t i, struct region_arg *r)
 {
+	const struct xvt_opt_value value = { "region", i, opt->regions.v[i], NULL };
 	size_t len;
 	bool named;
 
 	r->rings = XVT_RINGS_USUAL;
-	if (!split_rings(arg, &len, &r->rings) || !split_region(arg, len, r->name, r->path, &named))
+	if (!split_rings(&value, &len, &r->rings) ||
+	    !split_region(&value, len, r->name, r->path, &named))
 		return false;
 	r->pattern = !named && xvt_is_glob(r->path);
 	return true;
@@ -473,14 +473,16 @@ struct domain_arg {
 	uint32_t rings; /* 0: the usual */
 };
 
-static bool parse_domain(const char *arg, struct domain_arg *d)
+/* Element `i` of -d. Returns false after an error message. */
+static bool parse_domain(const struct xvt_machine_options *opt, size_t i, struct domain_arg *d)
 {
+	const struct xvt_opt_value value = { "domain", i, opt->domains.v[i], NULL };
 	size_t len;
 
 	d->rings = 0;
-	if (!split_rings(arg, &len, &d->rings))
+	if (!split_rings(&value, &len, &d->rings))
 		return false;
-	snprintf(d->name, sizeof(d->name), "%.*s", (int)len, arg);
+	snprintf(d->name, sizeof(d->name), "%.*s", (int)len, value.text);
 	return true;
 }
 
@@ -490,14 +492,14 @@ struct names {
 	size_t n;
 };
 
-/* Returns false after an error message. */
-static bool add_name(struct names *names, const char *arg, const char *name)
+/* value: what gives the name. Returns false after an error message. */
+static bool add_name(struct names *names, const struct xvt_opt_value *value, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < names->n; i++) {
 		if (xvt_machine_same(names->v[i], name)) {
-			name_is_taken(arg, name);
+			xvt_opt_error_of(value, TWO_OF_A_NAME);
 			return false;
 		}
 	}
@@ -512,17 +514,22 @@ static bool words_ok(const struct xvt_machine_options *opt, struct names *names)
 	size_t i;
 
 	for (i = 0; i < opt->regions.n; i++) {
-		if (!parse_region(opt->regions.v[i], &r))
+		if (!parse_region(opt, i, &r))
 			return false;
 		/* Of machines that come later, the second one gets a warning. */
-		if (!r.pattern && !opt->follow && !add_name(names, opt->regions.v[i], r.name))
+		if (!r.pattern && !opt->follow &&
+		    !add_name(names,
+			      &(struct xvt_opt_value){ "region", i, opt->regions.v[i], r.name },
+			      r.name))
 			return false;
 	}
 	for (i = 0; i < opt->domains.n; i++) {
-		if (!parse_domain(opt->domains.v[i], &d))
+		if (!parse_domain(opt, i, &d))
 			return false;
 		if (!xvt_is_glob(d.name) && !opt->follow &&
-		    !add_name(names, opt->domains.v[i], d.name))
+		    !add_name(names,
+			      &(struct xvt_opt_value){ "domain", i, opt->domains.v[i], d.name },
+			      d.name))
 			return false;
 	}
 	return true;
@@ -540,12 +547,11 @@ int xvt_machines_check(const struct xvt_machine_options *opt)
 	return err;
 }
 
-static int add_region_arg(struct xvt_session *s, const struct xvt_machine_options *opt,
-			  const char *arg)
+static int add_region_arg(struct xvt_session *s, const struct xvt_machine_options *opt, size_t i)
 {
 	struct region_arg r;
 
-	if (!parse_region(arg, &r))
+	if (!parse_region(opt, i, &r))
 		return XVT_EXIT_USAGE;
 	if (opt->follow)
 		return XVT_EXIT_OK;
@@ -553,12 +559,11 @@ static int add_region_arg(struct xvt_session *s, const struct xvt_machine_option
 			 : add_region(s, opt->keeper, r.name, r.path, r.rings);
 }
 
-static int add_domain_arg(struct xvt_session *s, const struct xvt_machine_options *opt,
-			  const char *arg)
+static int add_domain_arg(struct xvt_session *s, const struct xvt_machine_options *opt, size_t i)
 {
 	struct domain_arg d;
 
-	if (!parse_domain(arg, &d))
+	if (!parse_domain(opt, i, &d))
 		return XVT_EXIT_USAGE;
 	if (opt->follow)
 		return XVT_EXIT_OK;
@@ -572,9 +577,9 @@ int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *op
 	size_t i;
 
 	for (i = 0; status == XVT_EXIT_OK && i < opt->regions.n; i++)
-		status = add_region_arg(s, opt, opt->regions.v[i]);
+		status = add_region_arg(s, opt, i);
 	for (i = 0; status == XVT_EXIT_OK && i < opt->domains.n; i++)
-		status = add_domain_arg(s, opt, opt->domains.v[i]);
+		status = add_domain_arg(s, opt, i);
 	if (status == XVT_EXIT_OK && opt->all && !opt->follow)
 		status = add_all(s, opt);
 	return status == XVT_EXIT_OK && !opt->follow ? trust(s, opt) : status;
@@ -626,7 +631,7 @@ void xvt_machines_each_file(const struct xvt_machine_options *opt,
 	size_t i;
 
 	for (i = 0; i < opt->regions.n; i++) {
-		if (!parse_region(opt->regions.v[i], &r))
+		if (!parse_region(opt, i, &r))
 			continue;
 		each.rings = c.rings = r.rings;
 		if (r.pattern) {
@@ -648,7 +653,7 @@ void xvt_machines_each_region(const struct xvt_machine_options *opt,
 	size_t i;
 
 	for (i = 0; i < opt->regions.n; i++) {
-		if (parse_region(opt->regions.v[i], &r))
+		if (parse_region(opt, i, &r))
 			fn(arg, r.path, r.pattern);
 	}
 }
@@ -663,7 +668,7 @@ bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xv
 	*c = (struct xvt_candidate){ .path = domain->region, .domain = domain };
 	snprintf(c->name, sizeof(c->name), "%s", domain->name);
 	for (i = 0; !c->asked && i < opt->domains.n; i++) {
-		if (!parse_domain(opt->domains.v[i], &d) || !domain_matches(domain, d.name))
+		if (!parse_domain(opt, i, &d) || !domain_matches(domain, d.name))
 			continue;
 		c->rings = d.rings;
 		c->asked = selected = true;

@@ -288,20 +288,22 @@ static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_
 	size_t i;
 
 	for (i = 0; i < list->n; i++) {
+		const struct xvt_opt_value value = { option, i, list->v[i], NULL };
 		const char *arg = list->v[i], *eq = strchr(arg, '=');
 		size_t len = eq ? (size_t)(eq - arg) : 0;
 
 		if (!len || !eq[1])
-			xvt_error(arg, "%s is given as NAME=SOCKET, like g1=/run/g1.%s", what,
-				  option + 2);
+			xvt_opt_error_of(&value, "%s is given as NAME=SOCKET, like g1=/run/g1.%s",
+					 what, option);
 		else if (!named(&opt->machines.regions, opt->machines.regions.n, arg, len) &&
 			 !(bells && is_domain_named(&opt->machines.domains, arg, len)))
-			xvt_error(arg, "%s belongs to a machine of -r%s, and none has that name",
-				  option, bells ? " or -d" : "");
+			xvt_opt_error_of(
+				&value, "--%s belongs to a machine of -r%s, and none has that name",
+				option, bells ? " or -d" : "");
 		else if (given(list, i, arg))
-			xvt_error(arg, "%s is given twice", what);
+			xvt_opt_error_of(&value, "%s is given twice", what);
 		else if (bells && named(list, i, arg, len))
-			xvt_error(arg, "a machine has one %s", option + 2);
+			xvt_opt_error_of(&value, "a machine has one %s", option);
 		else
 			continue;
 		return false;
@@ -686,7 +688,7 @@ static bool metrics_ok(const char *address)
 	const char *wrong = address ? xvt_http_parse(address, &unused) : NULL;
 
 	if (wrong)
-		xvt_error("--metrics-http", "%s: %s", address, wrong);
+		xvt_opt_error("metrics-http", "%s: %s", address, wrong);
 	return !wrong;
 }
 
@@ -707,50 +709,54 @@ static int check_options(const struct xvt_recorder *how, const struct xvt_record
 	if (status != XVT_EXIT_OK)
 		return status;
 	if (emit_mode(opt->mode, &so->mode))
-		xvt_error(opt->mode, "--mode is stop or overwrite");
+		xvt_opt_error_of(&(struct xvt_opt_value){ "mode", 0, opt->mode, NULL },
+				 "--mode is stop or overwrite");
 	else if (drain_by(opt->drain, &so->drain_reads))
-		xvt_error(opt->drain, "--drain is mapped or io_uring");
+		xvt_opt_error_of(&(struct xvt_opt_value){ "drain", 0, opt->drain, NULL },
+				 "--drain is mapped or io_uring");
 	else if (order_when(opt->order, &so->order))
-		xvt_error(opt->order, "--order is auto, now or later");
+		xvt_opt_error_of(&(struct xvt_opt_value){ "order", 0, opt->order, NULL },
+				 "--order is auto, now or later");
 	else if (compress_when(opt->compress, &so->compress, &idle))
-		xvt_error("--compress", "give a level, 1 (quick) to %u (small), or idle[:LEVEL]",
-			  XVT_COMPRESS_LEVEL_MAX);
+		xvt_opt_error("compress", "give a level, 1 (quick) to %u (small), or idle[:LEVEL]",
+			      XVT_COMPRESS_LEVEL_MAX);
 	else if (idle && !set)
-		xvt_error("--compress",
-			  "idle is for the finished files of a folder; give one, like -o %s.d/",
-			  opt->output);
+		xvt_opt_error("compress",
+			      "idle is for the finished files of a folder; give one, like -o %s.d/",
+			      opt->output);
 	else if ((so->compress || idle) && !xvt_pack_bound(1))
-		xvt_error("--compress", XVT_NO_ZSTD_HELP);
+		xvt_opt_error("compress", XVT_NO_ZSTD_HELP);
 	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
-		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+		xvt_opt_error("max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
 	else if (opt->rotate_bytes && opt->rotate_bytes < XVT_MAX_BYTES_LEAST)
-		xvt_error("--rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
-	else if (is_unbounded(opt) && !xvt_error_has_line("--keep-size") &&
-		 xvt_error_has_line("--rotate-size"))
-		xvt_error("--rotate-size",
-			  "it is at most a third of --keep-size (with --compress idle: a quarter)");
+		xvt_opt_error("rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (is_unbounded(opt) && !xvt_opt_has_line("keep-size") &&
+		 xvt_opt_has_line("rotate-size"))
+		xvt_opt_error("rotate-size",
+			      "it is at most a third of --keep-size (with --compress idle: a quarter)");
 	else if (is_unbounded(opt))
-		xvt_error("--keep-size",
-			  "it needs --rotate-size, of at most a third of it (with --compress "
-			  "idle: a quarter)");
+		xvt_opt_error("keep-size",
+			      "it needs --rotate-size, of at most a third of it (with --compress "
+			      "idle: a quarter)");
 	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
-		xvt_error("--snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
+		xvt_opt_error("snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
 	else if (opt->snapshots.when.n && !set)
-		xvt_error("--snapshot-when",
-			  "one file has no snapshots; give a folder, like "
-			  "-o %s.d/, or use xvtrace snapshot --when",
-			  opt->output);
+		xvt_opt_error("snapshot-when",
+			      "one file has no snapshots; give a folder, like "
+			      "-o %s.d/, or use xvtrace snapshot --when",
+			      opt->output);
 	else if (opt->machines.flight.n && !set)
-		xvt_error("--flight-recorder",
-			  "one file has no snapshots; give a folder, like -o %s.d/", opt->output);
+		xvt_opt_error("flight-recorder",
+			      "one file has no snapshots; give a folder, like -o %s.d/",
+			      opt->output);
 	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) && !set)
-		xvt_error_of(opt->output, how->command,
-			     "one file cannot be rotated; give a folder, like -o %s.d/",
-			     opt->output);
+		xvt_opt_error_of(&(struct xvt_opt_value){ "output", 0, opt->output, how->command },
+				 "one file cannot be rotated; give a folder, like -o %s.d/",
+				 opt->output);
 	else if ((how->makes_folder || xvt_output_ok(opt->output)) &&
 		 xvt_host_events_ok(&opt->host) &&
-		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
-		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true) &&
+		 sockets_ok(opt, &opt->qmp, "qmp", "a QMP socket", false) &&
+		 sockets_ok(opt, &opt->doorbells, "doorbell", "a doorbell", true) &&
 		 metrics_ok(opt->metrics_http))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
@@ -767,7 +773,7 @@ static int check_all(const struct xvt_recorder *how, const struct xvt_recorder_o
 	if (!err)
 		err = xvt_snapshots_check(&opt->snapshots);
 	if (!err)
-		err = xvt_event_lines(&opt->events, "-e", request, XVT_REQUEST_LEN);
+		err = xvt_event_lines(&opt->events, "event", request, XVT_REQUEST_LEN);
 	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;
 }
 
@@ -782,9 +788,9 @@ static int check(const struct xvt_recorder *how, const struct xvt_recorder_optio
 {
 	int status;
 
-	xvt_errors_of_file(file);
+	xvt_opt_errors_of(file);
 	status = check_all(how, opt, so, request);
-	xvt_errors_of_file(NULL);
+	xvt_opt_errors_of(NULL);
 	return status;
 }
 
