@@ -34,22 +34,6 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
-static void set_defaults(struct xvt_recorder_options *opt)
-{
-	const struct xvt_recorder_options usual = XVT_RECORDER_DEFAULTS;
-
-	*opt = usual;
-	opt->output = "/var/lib/xvtrace/";
-	opt->machines.follow = true;
-	opt->join_timeout_ns = 5000000000ull; /* a machine that is not ready holds up no other */
-	opt->rotate_bytes = 256ull << 20;
-	opt->rotate_ns = 3600000000000ull;
-	opt->keep.bytes = 8ull << 30;
-	opt->keep.ns = 604800000000000ull;
-	opt->keep.free_bytes = 1ull << 30;
-	opt->quiet = true;
-}
-
 /* Read the configuration over defaults. The options point into *file. Returns an exit status, after
  * an error message. */
 static int read_config(const char *path, struct xvt_recorder_options *opt,
@@ -58,7 +42,7 @@ static int read_config(const char *path, struct xvt_recorder_options *opt,
 	const char *from = path ? path : CONFIG_DEFAULT;
 	int err;
 
-	set_defaults(opt);
+	xvt_opt_set_defaults(xvt_recorder_opts, opt, true);
 	*file = (struct xvt_opt_file){ .path = from };
 	if (!path && access(from, F_OK) && errno == ENOENT)
 		return XVT_EXIT_OK;

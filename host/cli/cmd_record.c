@@ -8,7 +8,7 @@
 
 static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 {
-	struct xvt_recorder recorder = { .command = "record", .opt = XVT_RECORDER_DEFAULTS };
+	struct xvt_recorder recorder = { .command = "record" };
 	int rest, first = xvt_opt_parse(cmd, argc, argv, &recorder.opt, &rest);
 
 	if (first < 0)

@@ -25,12 +25,6 @@ struct xvt_snapshots_options {
 	uint64_t most;	     /* kept: the oldest ones are removed */
 };
 
-#define XVT_SNAPSHOTS_DEFAULTS                                                          \
-	{                                                                               \
-		.before_ns = 2000000000ull, .after_ns = 2000000000ull, .per_minute = 2, \
-		.most = 20,                                                             \
-	}
-
 #define XVT_SNAPSHOTS_MINUTE_MOST 60u
 
 /* Check the conditions. Returns 0, or -ENOMEM or -EINVAL after an error message. */

@@ -161,9 +161,12 @@ void xvt_opt_help(const struct xvt_command *cmd)
 			snprintf(left + len, sizeof(left) - (size_t)len, " %s",
 				 o->metavar ? o->metavar : "VALUE");
 		if (strlen(left) > 29)
-			printf("%s\n%30s%s\n", left, "", o->help);
+			printf("%s\n%30s%s", left, "", o->help);
 		else
-			printf("%-30s%s\n", left, o->help);
+			printf("%-30s%s", left, o->help);
+		if (o->usual)
+			printf(" (default %s)", o->usual);
+		printf("\n");
 	}
 	printf("%-30s%s\n", "  -h, --help", "show this");
 	printf("%-30s%s\n", "  -V, --version", "show the version, and what this is built with");
@@ -206,6 +209,32 @@ __attribute__((format(printf, 2, 3))) static int usage_error(const struct parse 
 	snprintf(what, sizeof(what), "%s", p->cmd->name);
 	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, p->cmd->name);
 	return XVT_OPT_WRONG;
+}
+
+/* A number as a value is written. Returns the text. */
+static const char *write_number(const struct xvt_opt *o, uint64_t n, char *text, size_t size)
+{
+	static const char units[] = "\0KMG";
+	unsigned int unit = 0;
+	int len;
+
+	if (o->type == XVT_OPT_SIZE) {
+		for (; unit < 3 && n && n % 1024 == 0; unit++)
+			n /= 1024;
+		snprintf(text, size, "%" PRIu64 "%.1s", n, units + unit);
+	} else if (o->type == XVT_OPT_TIME) {
+		len = snprintf(text, size, "%" PRIu64 ".%09u", n / 1000000000,
+			       (unsigned int)(n % 1000000000));
+		while (text[len - 1] == '0')
+			text[--len] = '\0';
+		if (text[len - 1] == '.')
+			text[len - 1] = '\0';
+	} else if (o->type == XVT_OPT_ENDS) {
+		snprintf(text, size, "%" PRId64, (int64_t)n);
+	} else {
+		snprintf(text, size, "%" PRIu64, n);
+	}
+	return text;
 }
 
 static int no_memory(const struct parse *p)
@@ -404,50 +433,136 @@ static int parse_ends(const char *text, int64_t *value)
 	return 0;
 }
 
+/* Which of the words "a|b|c" it is. */
+static int parse_choice(const char *words, const char *text, unsigned int *value)
+{
+	const size_t len = strlen(text);
+	unsigned int i = 0;
+
+	for (const char *word = words; word; word = strchr(word, '|'), i++) {
+		word += *word == '|';
+		if (len == strcspn(word, "|") && !strncmp(word, text, len)) {
+			*value = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* "a|b|c" as "a, b or c". */
+static void write_choices(const char *words, char *out, size_t size)
+{
+	size_t used = 0, len;
+
+	out[0] = '\0';
+	for (const char *word = words; *word && used < size; word += len + !!word[len]) {
+		len = strcspn(word, "|");
+		used += (size_t)snprintf(out + used, size - used, "%s%.*s",
+					 word == words	     ? ""
+					 : strchr(word, '|') ? ", "
+							     : " or ",
+					 (int)len, word);
+	}
+}
+
+/* The number in a text, which a row's type has. Returns 0, -EINVAL or -ERANGE. */
+static int parse_number(const struct xvt_opt *o, const char *text, uint64_t *value)
+{
+	const char *end;
+	int err;
+
+	if (o->type == XVT_OPT_SIZE)
+		return parse_size(text, value);
+	if (o->type == XVT_OPT_TIME)
+		return xvt_parse_span(text, value);
+	err = xvt_parse_u64(text, &end, value);
+	if (!err && (*end || (o->type == XVT_OPT_COUNT && !*value)))
+		err = -EINVAL;
+	return err;
+}
+
+static const char *number_wanted(const struct xvt_opt *o)
+{
+	switch (o->type) {
+	case XVT_OPT_SIZE:
+		return "a size such as 4096, 64K, 16M or 1G";
+	case XVT_OPT_TIME:
+		return "seconds such as 2 or 0.5, or a time such as 5ms, 250us or 1.5s";
+	case XVT_OPT_ENDS:
+		return "a number such as 20, or -20 for the last 20";
+	case XVT_OPT_COUNT:
+		return "a number from 1 on";
+	default:
+		return "a number";
+	}
+}
+
+/* The value of a row that is no list. Returns 0, -EINVAL or -ERANGE. */
+static int convert(const struct xvt_opt *o, const char *value, void *out)
+{
+	void *field = (char *)out + o->offset;
+
+	switch (o->type) {
+	case XVT_OPT_BOOL:
+		*(bool *)field = !value || strcmp(value, "yes") == 0;
+		return 0;
+	case XVT_OPT_STRING:
+		*(const char **)field = value;
+		return 0;
+	case XVT_OPT_CHOICE:
+		return parse_choice(o->metavar, value, field);
+	case XVT_OPT_ENDS:
+		return parse_ends(value, field);
+	default:
+		return parse_number(o, value, field);
+	}
+}
+
+/* least, most. Returns 0 or an error that is printed. */
+static int check_limits(const struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	const uint64_t n = o->least || o->most ? *(uint64_t *)((char *)p->out + o->offset) : 0;
+	const bool small = n && n < o->least;
+	char limit[32];
+
+	if (!small && (!o->most || n <= o->most))
+		return 0;
+	write_number(o, small ? o->least : o->most, limit, sizeof(limit));
+	return usage_error(p, "%s%s %s: it is at %s %s", dashes(p), o->name, value,
+			   small ? "least" : "most", limit);
+}
+
 static int set_value(struct parse *p, const struct xvt_opt *o, const char *value)
 {
-	void *field = (char *)p->out + o->offset;
-	const char *end, *want = "";
-	int err = 0;
+	char words[256];
+	int err;
 
 	if (!first_time(p, o))
 		return usage_error(p, "%s%s: given twice", dashes(p), o->name);
-	switch (o->type) {
-	case XVT_OPT_BOOL:
-		*(bool *)field = true;
-		break;
-	case XVT_OPT_STRING:
-		*(const char **)field = value;
-		break;
-	case XVT_OPT_LIST:
-		return add_word(p, o, value);
-	case XVT_OPT_WORDS:
-		return add_words(p, o, value);
-	case XVT_OPT_U64:
-	case XVT_OPT_COUNT:
-		want = o->type == XVT_OPT_U64 ? "a number" : "a number from 1 on";
-		err = xvt_parse_u64(value, &end, field);
-		if (!err && (*end || (o->type == XVT_OPT_COUNT && !*(uint64_t *)field)))
-			err = -EINVAL;
-		break;
-	case XVT_OPT_SIZE:
-		want = "a size such as 4096, 64K, 16M or 1G";
-		err = parse_size(value, field);
-		break;
-	case XVT_OPT_ENDS:
-		want = "a number such as 20, or -20 for the last 20";
-		err = parse_ends(value, field);
-		break;
-	case XVT_OPT_TIME:
-		want = "seconds such as 2 or 0.5, or a time such as 5ms, 250us or 1.5s";
-		err = xvt_parse_span(value, field);
-		break;
-	}
+	if (is_list(o))
+		return o->type == XVT_OPT_LIST ? add_word(p, o, value) : add_words(p, o, value);
+	err = convert(o, value, p->out);
 	if (err == -ERANGE)
 		return usage_error(p, "%s%s %s: too large", dashes(p), o->name, value);
+	if (err && o->type == XVT_OPT_CHOICE) {
+		write_choices(o->metavar, words, sizeof(words));
+		return usage_error(p, "%s%s %s: it is %s", dashes(p), o->name, value, words);
+	}
 	if (err)
-		return usage_error(p, "%s%s %s: not %s", dashes(p), o->name, value, want);
-	return note_place(p, o);
+		return usage_error(p, "%s%s %s: not %s", dashes(p), o->name, value,
+				   number_wanted(o));
+	err = check_limits(p, o, value);
+	return err ? err : note_place(p, o);
+}
+
+void xvt_opt_set_defaults(const struct xvt_opt *opts, void *out, bool file)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++) {
+		const char *value = file && o->in_file ? o->in_file : o->usual;
+
+		if (value)
+			convert(o, value, out);
+	}
 }
 
 /* Options by the names of trace-cmd, perf, LTTng, babeltrace2, grep and journalctl. */
@@ -596,6 +711,7 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 
 	if (!args)
 		return no_memory(&p);
+	xvt_opt_set_defaults(cmd->opts, out, false);
 	for (i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			dashes = i + 1;
@@ -736,14 +852,9 @@ static int no_such_key(const struct parse *p, const char *name)
 /* A value that is a word of two. */
 static int set_bool(struct parse *p, const struct xvt_opt *o, const char *value)
 {
-	bool *field = (bool *)((char *)p->out + o->offset);
-	int err;
-
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return usage_error(p, "%s %s: not yes or no", o->name, value);
-	err = set_value(p, o, NULL);
-	*field = !err && strcmp(value, "yes") == 0;
-	return err;
+	return set_value(p, o, value);
 }
 
 /* "NAME = VALUE", or nothing; what begins with # is a comment. */
@@ -776,6 +887,7 @@ int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, 
 	int err = 0, one;
 
 	*file = (struct xvt_opt_file){ .path = path, .opts = opts };
+	xvt_opt_set_defaults(opts, out, true);
 	for (line = text; line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
@@ -808,44 +920,31 @@ void xvt_opt_file_free(struct xvt_opt_file *file)
 	*file = (struct xvt_opt_file){ .path = NULL };
 }
 
-static void print_size(uint64_t bytes)
+/* Word number `n` of a row's choices. */
+static const char *choice(const struct xvt_opt *o, unsigned int n, char *text, size_t size)
 {
-	static const char units[] = "\0KMG";
-	unsigned int unit = 0;
+	const char *word = o->metavar;
 
-	while (unit < 3 && bytes && bytes % 1024 == 0) {
-		bytes /= 1024;
-		unit++;
-	}
-	printf("%" PRIu64 "%.1s\n", bytes, units + unit);
-}
-
-static void print_seconds(uint64_t ns)
-{
-	char fraction[16];
-	int len = snprintf(fraction, sizeof(fraction), ".%09u", (unsigned int)(ns % 1000000000));
-
-	while (fraction[len - 1] == '0')
-		fraction[--len] = '\0';
-	printf("%" PRIu64 "%s\n", ns / 1000000000, len > 1 ? fraction : "");
+	while (n-- && strchr(word, '|'))
+		word = strchr(word, '|') + 1;
+	snprintf(text, size, "%.*s", (int)strcspn(word, "|"), word);
+	return text;
 }
 
 static void print_value(const struct xvt_opt *o, const void *field)
 {
+	const char *text = "";
+	char number[32];
 
-	printf("%s = ", o->name);
 	if (o->type == XVT_OPT_BOOL)
-		printf("%s\n", *(const bool *)field ? "yes" : "no");
+		text = *(const bool *)field ? "yes" : "no";
 	else if (o->type == XVT_OPT_STRING)
-		printf("%s\n", *(const char *const *)field ? *(const char *const *)field : "");
-	else if (o->type == XVT_OPT_SIZE)
-		print_size(*(const uint64_t *)field);
-	else if (o->type == XVT_OPT_TIME)
-		print_seconds(*(const uint64_t *)field);
-	else if (o->type == XVT_OPT_ENDS)
-		printf("%" PRId64 "\n", *(const int64_t *)field);
+		text = *(const char *const *)field;
+	else if (o->type == XVT_OPT_CHOICE)
+		text = choice(o, *(const unsigned int *)field, number, sizeof(number));
 	else
-		printf("%" PRIu64 "\n", *(const uint64_t *)field);
+		text = write_number(o, *(const uint64_t *)field, number, sizeof(number));
+	printf("%s = %s\n", o->name, text ? text : "");
 }
 
 /* What a key means, without the default of the option, which a file's may differ from. */
@@ -897,6 +996,8 @@ bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b)
 		return *(const bool *)x == *(const bool *)y;
 	if (o->type == XVT_OPT_STRING)
 		return same_text(*(const char *const *)x, *(const char *const *)y);
+	if (o->type == XVT_OPT_CHOICE)
+		return *(const unsigned int *)x == *(const unsigned int *)y;
 	if (!is_list(o))
 		return *(const uint64_t *)x == *(const uint64_t *)y;
 	for (i = 0; i < list->n && i < other->n; i++) {
@@ -904,4 +1005,29 @@ bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b)
 			return false;
 	}
 	return list->n == other->n;
+}
+
+bool xvt_opt_is_set(const struct xvt_opt *o, const void *values)
+{
+	const void *field = (const char *)values + o->offset;
+
+	if (is_list(o))
+		return ((const struct xvt_opt_list *)field)->n;
+	if (o->type == XVT_OPT_STRING)
+		return *(const char *const *)field;
+	if (o->type == XVT_OPT_BOOL)
+		return *(const bool *)field;
+	return o->type == XVT_OPT_CHOICE ? *(const unsigned int *)field : *(const uint64_t *)field;
+}
+
+void xvt_opt_take_live(const struct xvt_opt *opts, void *to, const void *from)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++) {
+		const size_t size = o->type == XVT_OPT_BOOL	? sizeof(bool)
+				    : o->type == XVT_OPT_CHOICE ? sizeof(unsigned int)
+								: sizeof(uint64_t);
+
+		if (o->flags & XVT_OPT_LIVE && !is_list(o) && o->type != XVT_OPT_STRING)
+			memcpy((char *)to + o->offset, (const char *)from + o->offset, size);
+	}
 }

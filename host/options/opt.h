@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* opt.h - typed option tables. A command declares its options as rows; parsing, --help, and the
- * error messages for numbers and sizes are common code. */
+/*
+ * opt.h - typed option tables. A command declares its options as rows; the parser, --help, the
+ * files of options, what a reload takes and the shell's completion read them.
+ */
 #ifndef XVT_OPT_H
 #define XVT_OPT_H
 
@@ -18,7 +20,11 @@ enum xvt_opt_type {
 	XVT_OPT_ENDS,	/* int64_t, not 0: the first N, or with a minus the last N */
 	XVT_OPT_SIZE,	/* uint64_t, takes K, M, G */
 	XVT_OPT_TIME,	/* uint64_t of nanoseconds from "1.5", which are seconds, or "5ms" */
+	XVT_OPT_CHOICE, /* unsigned int: which word of the metavar, as 1 of "stop|overwrite" */
 };
+
+/* What begins to work at once when a file of options is read again. */
+#define XVT_OPT_LIVE	 1u
 
 #define XVT_OPT_LIST_MAX 1024
 #define XVT_OPT_MAX	 64 /* rows of a command's table */
@@ -35,12 +41,19 @@ struct xvt_opt {
 	size_t offset; /* of the field in the command's option struct */
 	const char *metavar;
 	const char *help;
+	/* What follows may be left out. */
+	const char *usual;    /* the default, as a value is written; NULL: 0, or nothing */
+	const char *in_file;  /* that of a file of options; NULL: the same */
+	uint64_t least, most; /* of a number that is not 0; 0: no limit */
+	const char *one_file; /* why a trace of one file cannot have it; NULL: it can */
+	unsigned int flags;   /* XVT_OPT_LIVE */
 };
 
-#define XVT_OPT(struct_, field, name_, letter_, type_, metavar_, help_)                \
-	{                                                                              \
-		.name = name_, .letter = letter_, .type = type_,                       \
-		.offset = offsetof(struct_, field), .metavar = metavar_, .help = help_ \
+/* The help, and members that may be left out as .NAME = VALUE. */
+#define XVT_OPT(struct_, field, name_, letter_, type_, metavar_, ...)                        \
+	{                                                                                    \
+		.name = name_, .letter = letter_, .type = type_,                             \
+		.offset = offsetof(struct_, field), .metavar = metavar_, .help = __VA_ARGS__ \
 	}
 #define XVT_OPT_END          \
 	{                    \
@@ -62,7 +75,7 @@ struct xvt_command {
 #define XVT_EXIT_USAGE 2
 
 /*
- * Parses argv[1..] by the command's table into `out`, which holds the defaults. Options and
+ * Parses argv[1..] by the command's table into `out`: rows without a default leave it. Options and
  * arguments may mix; "--" ends the options. An option with one value (not a list) may be given
  * once; a second one is an error, because one of the two values would be ignored. Moves the
  * arguments to the end of argv, without the "--". *rest (if not NULL) is set to the index of the
@@ -98,8 +111,8 @@ struct xvt_opt_file {
 };
 
 /*
- * Reads the options of a table from a file of lines KEY = VALUE into `out`, which holds the
- * defaults. KEY is the long name of an option; one that takes no value has yes or no; an empty
+ * Reads the options of a table from a file of lines KEY = VALUE into `out`: rows without a default
+ * leave it. KEY is the long name of an option; one that takes no value has yes or no; an empty
  * value leaves the default; a list has a line for each element. Lines that begin with # are
  * comments. `out` points into *file, which the caller frees after it, also after an error. Returns
  * 0; XVT_OPT_WRONG after an error message for each wrong line; or XVT_OPT_NO_MEMORY after one.
@@ -119,8 +132,15 @@ void xvt_opt_file_free(struct xvt_opt_file *file);
  * file's keys. */
 void xvt_opt_print(const struct xvt_opt *opts, const void *values);
 
+/* Set the options that have a default: of a command line, or of a file. */
+void xvt_opt_set_defaults(const struct xvt_opt *opts, void *out, bool file);
+
 /* Returns whether two structs of options have the same value of `o`. */
 bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b);
+/* Returns whether the option has another value than 0 or nothing. */
+bool xvt_opt_is_set(const struct xvt_opt *o, const void *values);
+/* Copy the numbers of the XVT_OPT_LIVE rows. Texts and lists stay: they lie in a file. */
+void xvt_opt_take_live(const struct xvt_opt *opts, void *to, const void *from);
 
 /* "12" or "0xc": digits only, no sign, no space; *end is behind them. Returns 0, -EINVAL or
  * -ERANGE. */

@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define PATTERNS_MAX 13		/* of a preset */
-#define BUFFER_MOST  (1u << 30) /* of each CPU: the kernel allocates it at once */
+#define PATTERNS_MAX 13 /* of a preset */
 
 #define SCHED_EVENTS                                                          \
 	"sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", \
@@ -72,11 +71,6 @@ bool xvt_host_events_ok(const struct xvt_host_event_options *o)
 				"--host is one of " XVT_HOST_PRESETS);
 			return false;
 		}
-	}
-	if (o->buffer_bytes > BUFFER_MOST) {
-		xvt_opt_error("host-buffer", "it is at most %u MiB for each CPU",
-			      BUFFER_MOST >> 20);
-		return false;
 	}
 	if ((o->all_threads || o->buffer_bytes != XVT_HOST_BUFFER_USUAL) && !o->events.n &&
 	    !o->presets.n) {

@@ -8,6 +8,7 @@
 
 #define XVT_HOST_PRESETS      "sched|vcpu|irq|kvm|block|all-vcpus"
 #define XVT_HOST_BUFFER_USUAL (1u << 20)
+#define XVT_HOST_BUFFER_MOST  (1u << 30) /* of each CPU: the kernel allocates it at once */
 
 struct xvt_host_event_options {
 	struct xvt_opt_list events;  /* SYSTEM:EVENT with wildcards */

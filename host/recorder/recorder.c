@@ -50,13 +50,18 @@
 #define PUSH_NS	     100000000u /* ns between flushes of the trace to the file */
 #define CHILD_END_MS 5000	/* time for the command to end after SIGTERM */
 
-#define O(field, name, letter, type, metavar, help) \
-	XVT_OPT(struct xvt_recorder_options, field, name, letter, type, metavar, help)
+#define O(field, name, letter, type, metavar, ...) \
+	XVT_OPT(struct xvt_recorder_options, field, name, letter, type, metavar, __VA_ARGS__)
+
+/* Why one file cannot have it. */
+#define NO_ROTATION  .one_file = "one file cannot be rotated"
+#define NO_SNAPSHOTS .one_file = "one file has no snapshots"
 
 const struct xvt_opt xvt_recorder_opts[] = {
 	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt|DIR/",
 	  "the trace to write (default xvtrace.xvt; an older one moves to xvtrace.xvt.old); into a "
-	  "folder: numbered files, DIR/00000001.xvt and so on"),
+	  "folder: numbered files, DIR/00000001.xvt and so on",
+	  .in_file = "/var/lib/xvtrace/"),
 	O(machines.regions, "region", 'r', XVT_OPT_LIST, "[NAME=]REGION[,rings=N]",
 	  XVT_REGION_HELP " (default: all of this host)"),
 	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN", XVT_DOMAIN_HELP),
@@ -76,67 +81,81 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	O(host.all_threads, "host-all", 0, XVT_OPT_BOOL, NULL,
 	  "events of all threads of the host, not only of the machines' VMMs"),
 	O(host.buffer_bytes, "host-buffer", 0, XVT_OPT_SIZE, "SIZE",
-	  "the kernel's memory for the host's events, for each CPU (default 1M)"),
+	  "the kernel's memory for the host's events, for each CPU", .usual = "1M",
+	  .most = XVT_HOST_BUFFER_MOST),
 	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 	  "libvirt to ask (default: its own)"),
 	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_TIME, "SEC",
-	  "wait this long for all machines before the first event is written (default 60)"),
+	  "wait this long for all machines before the first event is written", .usual = "60",
+	  .in_file = "5"),
 	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_TIME, "SEC",
-	  "go on without a machine that is silent for this long (default 2)"),
-	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
-	  "what a full ring drops: what is new (default) or what is old"),
-	O(drain, "drain", 0, XVT_OPT_STRING, "mapped|io_uring",
-	  "how data leaves a ring: copied from the mapping (default), or read by io_uring"),
-	O(order, "order", 0, XVT_OPT_STRING, "auto|now|later",
+	  "go on without a machine that is silent for this long", .usual = "2"),
+	O(mode, "mode", 0, XVT_OPT_CHOICE, "stop|overwrite",
+	  "what a full ring drops: what is new or what is old", .usual = "stop"),
+	O(drain, "drain", 0, XVT_OPT_CHOICE, "mapped|io_uring",
+	  "how data leaves a ring: copied from the mapping, or read by io_uring",
+	  .usual = "mapped"),
+	O(order, "order", 0, XVT_OPT_CHOICE, "auto|now|later",
 	  "when rings are merged: while recording, but by the readers of the trace for what comes "
-	  "too fast (default); always while recording; always by the readers"),
+	  "too fast; always while recording; always by the readers",
+	  .usual = "auto"),
 	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
 	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
 	O(duration_ns, "duration", 0, XVT_OPT_TIME, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
-	  "most memory for events that wait, half of it split between the machines (default 256M)"),
+	  "most memory for events that wait, half of it split between the machines",
+	  .usual = "256M"),
 	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
-	  "end when the trace has this size; each machine may have an equal part of it"),
+	  "end when the trace has this size; each machine may have an equal part of it",
+	  .least = XVT_MAX_BYTES_LEAST),
 	O(rotate_bytes, "rotate-size", 0, XVT_OPT_SIZE, "SIZE",
-	  "with -o DIR/: go on in a next file when this one has about this size"),
-	O(rotate_ns, "rotate-time", 0, XVT_OPT_TIME, "SEC", "the same after this long"),
+	  "with -o DIR/: go on in a next file when this one has about this size", .in_file = "256M",
+	  .least = XVT_MAX_BYTES_LEAST, NO_ROTATION, .flags = XVT_OPT_LIVE),
+	O(rotate_ns, "rotate-time", 0, XVT_OPT_TIME, "SEC", "the same after this long",
+	  .in_file = "3600", NO_ROTATION, .flags = XVT_OPT_LIVE),
 	O(keep.bytes, "keep-size", 0, XVT_OPT_SIZE, "SIZE",
-	  "remove the oldest files of DIR/ so that all have at most this size"),
+	  "remove the oldest files of DIR/ so that all have at most this size", .in_file = "8G",
+	  NO_ROTATION, .flags = XVT_OPT_LIVE),
 	O(keep.ns, "keep-time", 0, XVT_OPT_TIME, "SEC",
-	  "remove files of DIR/ that were written longer ago"),
+	  "remove files of DIR/ that were written longer ago", .in_file = "604800", NO_ROTATION,
+	  .flags = XVT_OPT_LIVE),
 	O(keep.free_bytes, "keep-free", 0, XVT_OPT_SIZE, "SIZE",
-	  "remove the oldest files of DIR/ so that this much of the disk stays free"),
+	  "remove the oldest files of DIR/ so that this much of the disk stays free",
+	  .in_file = "1G", NO_ROTATION, .flags = XVT_OPT_LIVE),
 	O(snapshots.when, "snapshot-when", 0, XVT_OPT_LIST, "CONDITION",
 	  "with -o DIR/: keep the files around the moment when it holds, in DIR/snapshots/: crash "
-	  "[MACHINE], loss [MACHINE], still SEC [MACHINE], event GLOB [FILTER]; again for each"),
+	  "[MACHINE], loss [MACHINE], still SEC [MACHINE], event GLOB [FILTER]; again for each",
+	  NO_SNAPSHOTS),
 	O(snapshots.before_ns, "snapshot-before", 0, XVT_OPT_TIME, "SEC",
-	  "what a snapshot has from before its moment, at least (default 2)"),
-	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_TIME, "SEC",
-	  "and from after it (default 2)"),
+	  "what a snapshot has from before its moment, at least", .usual = "2"),
+	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_TIME, "SEC", "and from after it",
+	  .usual = "2"),
 	O(snapshots.per_minute, "snapshot-per-minute", 0, XVT_OPT_COUNT, "N",
-	  "make at most N snapshots in a minute (default 2)"),
-	O(snapshots.most, "snapshot-most", 0, XVT_OPT_COUNT, "N",
-	  "keep the newest N snapshots (default 20)"),
+	  "make at most N snapshots in a minute", .usual = "2", .most = XVT_SNAPSHOTS_MINUTE_MOST),
+	O(snapshots.most, "snapshot-most", 0, XVT_OPT_COUNT, "N", "keep the newest N snapshots",
+	  .usual = "20"),
 	O(machines.flight, "flight-recorder", 0, XVT_OPT_LIST, "PATTERN",
 	  "with -o DIR/: do not record machines of this name but keep them armed, in overwrite "
 	  "mode; "
-	  "a snapshot has what they hold; again for each"),
+	  "a snapshot has what they hold; again for each",
+	  NO_SNAPSHOTS, .flags = XVT_OPT_LIVE),
 	O(compress, "compress", 'z', XVT_OPT_STRING, "LEVEL|idle[:LEVEL]",
 	  "compress the trace by zstd: 1 (quick) to 19 (small); idle: with -o DIR/, the files that "
 	  "are "
-	  "finished, when the host has time"),
+	  "finished, when the host has time",
+	  .usual = "0"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
 	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
 	O(machines.follow, "follow", 0, XVT_OPT_BOOL, NULL,
-	  "also record machines that come later; wait where there are none yet"),
+	  "also record machines that come later; wait where there are none yet", .in_file = "yes"),
 	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
 	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
 	O(metrics_http, "metrics-http", 0, XVT_OPT_STRING, "[ADDRESS:]PORT",
 	  "serve metrics to programs of this host: http://127.0.0.1:PORT/metrics (default: no)"),
 	O(print, "print", 0, XVT_OPT_BOOL, NULL,
 	  "print the events while they are recorded, as report does; no progress"),
-	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
+	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress", .in_file = "yes"),
 	XVT_OPT_END,
 };
 
@@ -593,38 +612,6 @@ static bool is_over(struct recorder *r)
 	return true;
 }
 
-static int emit_mode(const char *text, uint32_t *mode)
-{
-	if (!text || !strcmp(text, "stop"))
-		*mode = XVT_ENABLE_STOP;
-	else if (!strcmp(text, "overwrite"))
-		*mode = XVT_ENABLE_OVERWRITE;
-	else
-		return -EINVAL;
-	return 0;
-}
-
-static int drain_by(const char *text, bool *reads)
-{
-	*reads = text && !strcmp(text, "io_uring");
-	return text && !*reads && strcmp(text, "mapped") ? -EINVAL : 0;
-}
-
-static int order_when(const char *text, enum xvt_order_when *when)
-{
-	static const char *const names[] = {
-		[XVT_ORDER_AUTO] = "auto", [XVT_ORDER_NOW] = "now", [XVT_ORDER_LATER] = "later"
-	};
-
-	for (int i = XVT_ORDER_AUTO; text && i <= XVT_ORDER_LATER; i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*when = (enum xvt_order_when)i;
-			return 0;
-		}
-	}
-	return text ? -EINVAL : 0;
-}
-
 #define COMPRESS_IDLE_LEVEL 3u
 
 /* --compress: the level while recording, and the one of finished files; 0: none. */
@@ -655,11 +642,6 @@ static unsigned int idle_level(const struct xvt_recorder_options *opt)
 	unsigned int now, idle;
 
 	return compress_when(opt->compress, &now, &idle) ? 0 : idle;
-}
-
-static bool keeps(const struct xvt_file_keep *keep)
-{
-	return keep->bytes || keep->ns || keep->free_bytes;
 }
 
 /* The present file and the next are never removed, and each may have a reserve of half its size. */
@@ -698,66 +680,79 @@ static bool is_set(const struct xvt_recorder *how, const char *output)
 	return xvt_set_is_folder(output) || (how->makes_folder && access(output, F_OK));
 }
 
-/* Check what the table of options cannot. Returns an exit status, after an error message. */
-static int check_options(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
-			 struct xvt_session_options *so)
+/* Options that a trace of one file cannot have. Returns false after an error message. */
+static bool one_file_ok(const struct xvt_recorder_options *opt)
 {
-	int status = xvt_recording_options(how->command, opt->output, &opt->machines);
-	const bool set = status == XVT_EXIT_OK && is_set(how, opt->output);
+	const struct xvt_opt_value output = { "output", 0, opt->output, NULL };
+	const struct xvt_opt *row = NULL;
+
+	/* A row with a line of its own tells more than the default of one. */
+	for (const struct xvt_opt *o = xvt_recorder_opts; o->name; o++) {
+		if (o->one_file && xvt_opt_is_set(o, opt) && (!row || xvt_opt_has_line(o->name)))
+			row = o;
+	}
+	if (!row)
+		return true;
+	if (xvt_opt_has_line(row->name) || !xvt_opt_has_line("output"))
+		xvt_opt_error(row->name, "%s; give a folder, like -o %s.d/", row->one_file,
+			      opt->output);
+	else
+		xvt_opt_error_of(&output, "%s; give a folder, like -o %s.d/", row->one_file,
+				 opt->output);
+	return false;
+}
+
+/* --compress. set: the trace is numbered files. Returns false after an error message. */
+static bool compress_ok(const struct xvt_recorder_options *opt, bool set, unsigned int *now)
+{
 	unsigned int idle;
 
-	if (status != XVT_EXIT_OK)
-		return status;
-	if (emit_mode(opt->mode, &so->mode))
-		xvt_opt_error_of(&(struct xvt_opt_value){ "mode", 0, opt->mode, NULL },
-				 "--mode is stop or overwrite");
-	else if (drain_by(opt->drain, &so->drain_reads))
-		xvt_opt_error_of(&(struct xvt_opt_value){ "drain", 0, opt->drain, NULL },
-				 "--drain is mapped or io_uring");
-	else if (order_when(opt->order, &so->order))
-		xvt_opt_error_of(&(struct xvt_opt_value){ "order", 0, opt->order, NULL },
-				 "--order is auto, now or later");
-	else if (compress_when(opt->compress, &so->compress, &idle))
+	if (compress_when(opt->compress, now, &idle))
 		xvt_opt_error("compress", "give a level, 1 (quick) to %u (small), or idle[:LEVEL]",
 			      XVT_COMPRESS_LEVEL_MAX);
 	else if (idle && !set)
 		xvt_opt_error("compress",
 			      "idle is for the finished files of a folder; give one, like -o %s.d/",
 			      opt->output);
-	else if ((so->compress || idle) && !xvt_pack_bound(1))
+	else if ((*now || idle) && !xvt_pack_bound(1))
 		xvt_opt_error("compress", XVT_NO_ZSTD_HELP);
-	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
-		xvt_opt_error("max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
-	else if (opt->rotate_bytes && opt->rotate_bytes < XVT_MAX_BYTES_LEAST)
-		xvt_opt_error("rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
-	else if (is_unbounded(opt) && !xvt_opt_has_line("keep-size") &&
-		 xvt_opt_has_line("rotate-size"))
+	else
+		return true;
+	return false;
+}
+
+/* Returns false after an error message. */
+static bool bounded(const struct xvt_recorder_options *opt)
+{
+	if (!is_unbounded(opt))
+		return true;
+	if (!xvt_opt_has_line("keep-size") && xvt_opt_has_line("rotate-size"))
 		xvt_opt_error("rotate-size",
 			      "it is at most a third of --keep-size (with --compress idle: a quarter)");
-	else if (is_unbounded(opt))
+	else
 		xvt_opt_error("keep-size",
 			      "it needs --rotate-size, of at most a third of it (with --compress "
 			      "idle: a quarter)");
-	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
-		xvt_opt_error("snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
-	else if (opt->snapshots.when.n && !set)
-		xvt_opt_error("snapshot-when",
-			      "one file has no snapshots; give a folder, like "
-			      "-o %s.d/, or use xvtrace snapshot --when",
-			      opt->output);
-	else if (opt->machines.flight.n && !set)
-		xvt_opt_error("flight-recorder",
-			      "one file has no snapshots; give a folder, like -o %s.d/",
-			      opt->output);
-	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) && !set)
-		xvt_opt_error_of(&(struct xvt_opt_value){ "output", 0, opt->output, how->command },
-				 "one file cannot be rotated; give a folder, like -o %s.d/",
-				 opt->output);
-	else if ((how->makes_folder || xvt_output_ok(opt->output)) &&
-		 xvt_host_events_ok(&opt->host) &&
-		 sockets_ok(opt, &opt->qmp, "qmp", "a QMP socket", false) &&
-		 sockets_ok(opt, &opt->doorbells, "doorbell", "a doorbell", true) &&
-		 metrics_ok(opt->metrics_http))
+	return false;
+}
+
+/* Check what the rows of the options do not say. Returns an exit status, after an error message. */
+static int check_options(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+			 struct xvt_session_options *so)
+{
+	int status = xvt_recording_options(how->command, opt->output, &opt->machines);
+	const bool set = status == XVT_EXIT_OK && is_set(how, opt->output);
+
+	if (status != XVT_EXIT_OK)
+		return status;
+	so->mode = opt->mode ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_STOP;
+	so->drain_reads = opt->drain;
+	so->order = (enum xvt_order_when)opt->order;
+	if (compress_ok(opt, set, &so->compress) && bounded(opt) && (set || one_file_ok(opt)) &&
+	    (how->makes_folder || xvt_output_ok(opt->output)) && xvt_host_events_ok(&opt->host) &&
+	    sockets_ok(opt, &opt->qmp, "qmp", "a QMP socket", false) &&
+	    sockets_ok(opt, &opt->doorbells, "doorbell", "a doorbell", true) &&
+	    metrics_ok(opt->metrics_http))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
 }
@@ -803,17 +798,6 @@ int xvt_recorder_check(struct xvt_recorder *recorder)
 	return check(recorder, &recorder->opt, recorder->file, &so, request);
 }
 
-/* Returns whether a running recorder takes a new value of this option. */
-static bool is_live(const struct xvt_opt *o)
-{
-	return o->offset == offsetof(struct xvt_recorder_options, rotate_bytes) ||
-	       o->offset == offsetof(struct xvt_recorder_options, rotate_ns) ||
-	       o->offset == offsetof(struct xvt_recorder_options, keep.bytes) ||
-	       o->offset == offsetof(struct xvt_recorder_options, keep.ns) ||
-	       o->offset == offsetof(struct xvt_recorder_options, keep.free_bytes) ||
-	       o->offset == offsetof(struct xvt_recorder_options, machines.flight);
-}
-
 static void set_rotation(struct recorder *r)
 {
 	r->rec.keep = r->opt.keep;
@@ -831,7 +815,7 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 	for (o = xvt_recorder_opts; o->name; o++) {
 		if (xvt_opt_same(o, &r->opt, fresh))
 			continue;
-		if (!is_live(o))
+		if (!(o->flags & XVT_OPT_LIVE))
 			xvt_warn(o->name, "changed; it takes effect after a restart");
 		else if (used < sizeof(taken))
 			used += (size_t)snprintf(taken + used, sizeof(taken) - used, "%s%s",
@@ -839,9 +823,7 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 	}
 	xvt_note("the configuration %s was read again; new from here on: %s", r->how->config,
 		 used ? taken : "nothing");
-	r->opt.rotate_bytes = fresh->rotate_bytes;
-	r->opt.rotate_ns = fresh->rotate_ns;
-	r->opt.keep = fresh->keep;
+	xvt_opt_take_live(xvt_recorder_opts, &r->opt, fresh);
 	set_rotation(r);
 	xvt_session_rotate_at(r->rec.session, r->opt.rotate_bytes, r->opt.rotate_ns);
 	xvt_file_set_keep(r->rec.sink, &r->rec.keep);

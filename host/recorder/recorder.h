@@ -19,9 +19,9 @@ struct xvt_recorder_options {
 	struct xvt_opt_list doorbells;
 	struct xvt_opt_list events;
 	struct xvt_host_event_options host;
-	const char *mode;
-	const char *drain;
-	const char *order;
+	unsigned int mode;  /* what a full ring drops: 0: new events, 1: old ones */
+	unsigned int drain; /* 1: by io_uring */
+	unsigned int order; /* enum xvt_order_when */
 	const char *clock_page;
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
@@ -42,16 +42,6 @@ struct xvt_recorder_options {
 
 /* One row for each member of struct xvt_recorder_options. */
 extern const struct xvt_opt xvt_recorder_opts[];
-
-/* The values of options that are not given. Where there is none, there is no one value: NULL, or an
- * empty list. */
-#define XVT_RECORDER_DEFAULTS                                                         \
-	{                                                                             \
-		.host = { .buffer_bytes = XVT_HOST_BUFFER_USUAL }, .mode = "stop",    \
-		.drain = "mapped", .order = "auto", .compress = "0",                  \
-		.join_timeout_ns = 60000000000ull, .stall_timeout_ns = 2000000000ull, \
-		.memory_bytes = 256u << 20, .snapshots = XVT_SNAPSHOTS_DEFAULTS,      \
-	}
 
 struct xvt_recorder {
 	const char *command; /* "record": begins messages */

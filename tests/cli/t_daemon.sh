@@ -141,15 +141,16 @@ done <<-END
 	keep-size = 1M|1|keep-size: it needs rotate-size, of at most a third of it (with compress idle: a quarter)
 	keep-size = 8G\nrotate-size = 5G|1|keep-size: it needs rotate-size
 	rotate-size = 5G|1|rotate-size: it is at most a third of keep-size (with compress idle: a quarter)
-	rotate-size = 1K|1|rotate-size: it is at least 1M
-	#\nmax-size = 1K|2|max-size: it is at least 1M
-	mode = fast|1|mode fast: mode is stop or overwrite
-	drain = slowly|1|drain slowly: drain is mapped or io_uring
-	order = never|1|order never: order is auto, now or later
+	rotate-size = 1K|1|rotate-size 1K: it is at least 1M
+	#\nmax-size = 1K|2|max-size 1K: it is at least 1M
+	mode = fast|1|mode fast: it is stop or overwrite
+	drain = slowly|1|drain slowly: it is mapped or io_uring
+	order = never|1|order never: it is auto, now or later
 	compress = 20|1|compress: give a level
 	host = sched\nhost = all|2|host all: host is one of
 	host-event = sched:|1|host-event sched:: an event is given as
 	host-all = yes|1|host-all: no event of the host is given; use host-event SYS:EVENT or host PRESET
+	host-event = sched\nhost-buffer = 2G|2|host-buffer 2G: it is at most 1G
 	host-buffer = 2M|1|host-buffer: no event of the host
 	event = sched:*\nevent = sched:|2|event sched:: an event is given as
 	region = g|1|region g: a region is given as NAME=PATH
@@ -159,10 +160,11 @@ done <<-END
 	qmp = g=/x|1|qmp g=/x: qmp belongs to a machine of region, and none
 	doorbell = g|1|doorbell g: a doorbell is given as
 	metrics-http = here|1|metrics-http: here: not a port
-	snapshot-per-minute = 61|1|snapshot-per-minute: it is at most 60
+	snapshot-per-minute = 61|1|snapshot-per-minute 61: it is at most 60
 	# x\n\nsnapshot-when = crash\nsnapshot-when = bomb|4|snapshot-when bomb: a condition is: event GLOB
 	snapshot-when = event text text ==|1|snapshot-when event text text ==: filter: 
-	keep-time = 5\noutput = $work/file|2|output $work/file: one file cannot be rotated; give a folder, like output $work/file.d/
+	keep-time = 5\noutput = $work/file|1|keep-time: one file cannot be rotated; give a folder, like output $work/file.d/
+	#\noutput = $work/file|2|output $work/file: one file cannot be rotated; give a folder, like output $work/file.d/
 	output = $work/file\nsnapshot-when = crash|2|snapshot-when: one file has no snapshots
 	output = $work/file\nflight-recorder = a*|2|flight-recorder: one file has no snapshots
 	output = $work/file\ncompress = idle|2|compress: idle is for the finished files

@@ -56,5 +56,5 @@ check "what was recorded before verifies" "$xvtrace" verify "$work/shrinks.xvt"
 
 "$xvtrace" record -o "$work/t.xvt" -r g="$work/slow.mapped" --drain paper 2>"$work/err"
 check "another way is refused: exit 2" test $? -eq 2
-check "and the message names both" grep -q -- "--drain is mapped or io_uring" "$work/err"
+check "and the message names both" grep -q -- "--drain paper: it is mapped or io_uring" "$work/err"
 [ $failures -eq 0 ]

@@ -48,11 +48,12 @@ static void options(const struct xvt_command *cmd, char *text)
 /* What a configuration sets must be printable again, whether it has errors or not. */
 static void configuration(char *text)
 {
-	struct xvt_recorder_options opt = XVT_RECORDER_DEFAULTS;
+	struct xvt_recorder_options opt = { 0 };
 	struct xvt_opt_file file;
 
-	if (xvt_opt_read_text(xvt_recorder_opts, "configuration", text, &opt, &file) < -1)
-		fuzz_finding("another error than -1");
+	if (xvt_opt_read_text(xvt_recorder_opts, "configuration", text, &opt, &file) <
+	    XVT_OPT_WRONG)
+		fuzz_finding("another error than of a wrong option");
 	xvt_opt_print(xvt_recorder_opts, &opt);
 	for (const struct xvt_opt *o = xvt_recorder_opts; o->name; o++)
 		if (!xvt_opt_same(o, &opt, &opt))

@@ -19,6 +19,8 @@ struct options {
 	uint64_t size;
 	uint64_t duration_ns;
 	uint64_t most;
+	unsigned int when;
+	uint64_t live;
 };
 
 static const struct xvt_opt table[] = {
@@ -29,7 +31,11 @@ static const struct xvt_opt table[] = {
 	XVT_OPT(struct options, count, "count", 'n', XVT_OPT_U64, "N", ""),
 	XVT_OPT(struct options, size, "size", 0, XVT_OPT_SIZE, "S", ""),
 	XVT_OPT(struct options, duration_ns, "duration", 0, XVT_OPT_TIME, "SEC", ""),
-	XVT_OPT(struct options, most, "most", 0, XVT_OPT_COUNT, "N", ""),
+	XVT_OPT(struct options, most, "most", 0, XVT_OPT_COUNT, "N", "", .usual = "4", .most = 60),
+	XVT_OPT(struct options, when, "when", 0, XVT_OPT_CHOICE, "now|later|no", "",
+		.usual = "later", .in_file = "no"),
+	XVT_OPT(struct options, live, "live", 0, XVT_OPT_SIZE, "SIZE", "", .least = 1 << 20,
+		.flags = XVT_OPT_LIVE),
 	XVT_OPT_END,
 };
 
@@ -167,6 +173,14 @@ static const char *const refused[] = {
 	"--duration 1 --duration=2",
 	"--most 0",
 	"--most 0x0",
+	"--most 61",
+	"--live 1023K",
+	"--live 1",
+	"--when",
+	"--when nowhere",
+	"--when n",
+	"--when now|later",
+	"--when=",
 };
 
 START_TEST(bad_options_are_refused)
@@ -187,6 +201,57 @@ START_TEST(help_is_no_error)
 
 	ck_assert_ptr_nonnull(freopen("/dev/null", "w", stdout));
 	ck_assert_int_eq(parse("--help", &o, &argv, &argc, NULL), -2);
+}
+END_TEST
+
+START_TEST(rows_have_defaults)
+{
+	struct options o;
+	char **argv;
+	int argc;
+
+	ck_assert_int_ge(parse("x", &o, &argv, &argc, NULL), 0);
+	ck_assert_uint_eq(o.most, 4);
+	ck_assert_uint_eq(o.when, 1);
+	ck_assert_uint_eq(o.live, 0);
+	ck_assert_int_ge(parse("--when now --most 60 --live 0 x", &o, &argv, &argc, NULL), 0);
+	ck_assert_uint_eq(o.when, 0);
+	ck_assert_uint_eq(o.most, 60);
+	ck_assert_int_ge(parse("--when no --live 1M", &o, &argv, &argc, NULL), 0);
+	ck_assert_uint_eq(o.when, 2);
+	ck_assert_uint_eq(o.live, 1 << 20);
+	xvt_opt_set_defaults(table, &o, true);
+	ck_assert_uint_eq(o.when, 2);
+	ck_assert_uint_eq(o.most, 4);
+}
+END_TEST
+
+START_TEST(a_reload_takes_live_rows)
+{
+	const struct options fresh = { .live = 5, .most = 7, .when = 2, .verbose = true };
+	struct options o = { .live = 1, .most = 2 };
+
+	xvt_opt_take_live(table, &o, &fresh);
+	ck_assert_uint_eq(o.live, 5);
+	ck_assert_uint_eq(o.most, 2);
+	ck_assert_uint_eq(o.when, 0);
+	ck_assert(!o.verbose);
+}
+END_TEST
+
+START_TEST(rows_say_whether_they_are_set)
+{
+	struct options o = { .output = "x", .when = 1 };
+	const char *set = "";
+
+	for (const struct xvt_opt *row = table; row->name; row++) {
+		const bool is = strcmp(row->name, "output") == 0 || strcmp(row->name, "when") == 0;
+
+		set = row->name;
+		ck_assert_msg(xvt_opt_is_set(row, &o) == is, "%s", set);
+	}
+	o.events.n = 1;
+	ck_assert(xvt_opt_is_set(&table[3], &o));
 }
 END_TEST
 
@@ -274,6 +339,9 @@ Suite *opt_suite(void)
 	tcase_add_loop_test(t, numbers_are_exact, 0, sizeof(numbers) / sizeof(numbers[0]));
 	tcase_add_loop_test(t, bad_options_are_refused, 0, sizeof(refused) / sizeof(refused[0]));
 	tcase_add_test(t, help_is_no_error);
+	tcase_add_test(t, rows_have_defaults);
+	tcase_add_test(t, a_reload_takes_live_rows);
+	tcase_add_test(t, rows_say_whether_they_are_set);
 	tcase_add_test(t, no_memory_is_no_wrong_option);
 	tcase_add_test(t, a_list_has_an_end);
 	suite_add_tcase(s, t);
