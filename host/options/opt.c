@@ -157,6 +157,8 @@ void xvt_opt_help(const struct xvt_command *cmd)
 				  ? snprintf(left, sizeof(left), "  -%c, --%s", o->letter, o->name)
 				  : snprintf(left, sizeof(left), "      --%s", o->name);
 
+		if (o->group)
+			printf("%s%s:\n", o == cmd->opts ? "" : "\n", o->group);
 		if (o->type != XVT_OPT_BOOL)
 			snprintf(left + len, sizeof(left) - (size_t)len, " %s",
 				 o->metavar ? o->metavar : "VALUE");
@@ -168,6 +170,8 @@ void xvt_opt_help(const struct xvt_command *cmd)
 			printf(" (default %s)", o->usual);
 		printf("\n");
 	}
+	if (cmd->opts[0].group)
+		printf("\nAbout this command:\n");
 	printf("%-30s%s\n", "  -h, --help", "show this");
 	printf("%-30s%s\n", "  -V, --version", "show the version, and what this is built with");
 	if (cmd->more_help)
@@ -969,6 +973,8 @@ void xvt_opt_print(const struct xvt_opt *opts, const void *values)
 		const void *field = (const char *)values + o->offset;
 		const struct xvt_opt_list *list = field;
 
+		if (o->group)
+			printf("%s## %s\n", o == opts ? "" : "\n", o->group);
 		print_help(opts, o);
 		if (!is_list(o)) {
 			print_value(o, field);

@@ -47,6 +47,7 @@ struct xvt_opt {
 	uint64_t least, most; /* of a number that is not 0; 0: no limit */
 	const char *one_file; /* why a trace of one file cannot have it; NULL: it can */
 	unsigned int flags;   /* XVT_OPT_LIVE */
+	const char *group;    /* of the man page: of this row and those below; NULL: as before */
 };
 
 /* The help, and members that may be left out as .NAME = VALUE. */

@@ -14,7 +14,8 @@ again() { # KEY: "again", if a configuration may have it twice
 	printf '%s = x\n%s = x\n' "$1" "$1" >"$work/conf"
 	"$xvtrace" daemon -c "$work/conf" --show-config 2>&1 | grep -q "given twice" && echo once || echo again
 }
-awk '/^# / { sub(/:$/, "", $2); form = $2; next }
+awk '/^##/ || !NF { next }
+	/^# / { sub(/:$/, "", $2); form = $2; next }
 	{ print $1, form, $3 == "" ? "-" : $3 }' "$work/shown" | while read -r key rest; do
 	# Of a switch, x is no value.
 	[[ $rest == 'yes|no '* ]] && echo "$key $rest once" || echo "$key $rest $(again "$key")"
@@ -27,6 +28,16 @@ same() { keys_of "$1" | diff - "$work/program"; }
 check "the program has keys: $(wc -l <"$work/program")" [ "$(wc -l <"$work/program")" -ge 30 ]
 check "the page has all of them, as they are" same "$page"
 check "each with a sentence" eval '[ "$(grep -A 1 "^\*\*[a-z-]* = " "$page" | grep -c "^: [A-Z]")" -eq "$(wc -l <"$work/program")" ]'
+# groups PATTERN PAGE: "GROUP KEY", in the page's order
+groups() { sed -nE "s/^### (.*)/\1/p; s/^$1.*/ \2/p" "$2" | awk '!/^ / { group = $0; next } { print group $0 }'; }
+sed 's/^## /### /' "$work/shown" >"$work/shown.groups"
+groups '([#]?)([a-z-]+) =' "$work/shown.groups" >"$work/program.groups"
+check "the program's keys have groups" [ "$(cut -d ' ' -f 1-2 "$work/program.groups" | sort -u | wc -l)" -ge 6 ]
+check "the page has the same groups, with the same keys" \
+	eval 'groups "(\*\*)([a-z-]+) = " "$page" | sort | diff - <(sort "$work/program.groups")'
+check "record(1) has them, too" \
+	eval 'sed "s/, \*\*--/\n**--/" docs/xvtrace-record.1.md | groups "(\*\*-.*-|\*\*-)-([a-z-]+)[ *]" /dev/stdin |
+		grep -v "^A command" | sort | diff - <(sort "$work/program.groups")'
 check "the page of the daemon leads to it" grep -q 'xvtrace\.conf(5)' docs/xvtrace-daemon.8.md
 
 # differs TEXT SED: a page that is changed so is not the same
