@@ -45,14 +45,9 @@ static const struct xvt_opt path_opts[] = {
 		"as JSON, format xvtrace-path/1"),
 	XVT_OPT(struct path_opts, perfetto, "perfetto", 0, XVT_OPT_STRING, "FILE",
 		"as a trace for ui.perfetto.dev, into FILE; - is standard output"),
-	XVT_OPT(struct path_opts, select.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
-		"the new times also for a trace without an end"),
-	XVT_OPT(struct path_opts, select.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
-		"the times of the recording, not by all clock samples of the trace"),
-	XVT_OPT(struct path_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
-		"on a terminal, too, no pager"),
-	XVT_OPT(struct path_opts, select.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
-		"no warnings about an incomplete trace"),
+	XVT_RECLOCK_OPTS(struct path_opts, select.reclock, select.no_reclock),
+	XVT_NO_PAGER_OPT(struct path_opts, no_pager),
+	XVT_QUIET_OPT(struct path_opts, select.quiet),
 	XVT_OPT_END,
 };
 

@@ -49,14 +49,9 @@ static const struct xvt_opt query_opts[] = {
 		"take at most D of CPU time (60s)"),
 	XVT_OPT(struct query_opts, memory_bytes, "memory", 0, XVT_OPT_SIZE, "SIZE",
 		"take at most SIZE of memory for rows (512M)"),
-	XVT_OPT(struct query_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
-		"the new times also for a trace without an end"),
-	XVT_OPT(struct query_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
-		"the times of the recording, not by all clock samples of the trace"),
-	XVT_OPT(struct query_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
-		"on a terminal, too, no pager"),
-	XVT_OPT(struct query_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
-		"no warnings about an incomplete trace"),
+	XVT_RECLOCK_OPTS(struct query_opts, reclock, no_reclock),
+	XVT_NO_PAGER_OPT(struct query_opts, no_pager),
+	XVT_QUIET_OPT(struct query_opts, quiet),
 	XVT_OPT_END,
 };
 

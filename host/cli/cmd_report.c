@@ -26,7 +26,7 @@ struct report_opts {
 	bool relative;
 	bool delta;
 	bool legend;
-	const char *color;
+	unsigned int colour; /* enum xvt_colour */
 	bool no_pager;
 	bool follow;
 	bool any_length;
@@ -56,12 +56,10 @@ static const struct xvt_opt report_opts[] = {
 		"also the time since the line before"),
 	XVT_OPT(struct report_opts, legend, "legend", 0, XVT_OPT_BOOL, NULL,
 		"a line first that says what FLAGS are, as on a terminal"),
-	XVT_OPT(struct report_opts, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
-		"a colour for each machine: auto (on a terminal), always, never"),
+	XVT_COLOUR_OPT(struct report_opts, colour, "a colour for each machine"),
 	XVT_OPT(struct report_opts, follow, "follow", 'f', XVT_OPT_BOOL, NULL,
 		"go on with what is written to the trace, until it ends"),
-	XVT_OPT(struct report_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
-		"on a terminal, too, no pager"),
+	XVT_NO_PAGER_OPT(struct report_opts, no_pager),
 	XVT_OPT(struct report_opts, any_length, "any-length", 0, XVT_OPT_BOOL, NULL,
 		"go on also where the text is more than 500 times as long as the trace"),
 	XVT_OPT_END,
@@ -144,8 +142,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.people = opts.legend || isatty(STDOUT_FILENO);
 	x.marks = true;
 	x.states = true;
-	if (!xvt_pager_choose_colour(cmd->name, opts.color, &x.colour))
-		return XVT_EXIT_USAGE;
+	x.colour = xvt_pager_chosen_colour(opts.colour);
 	if (opts.follow && !can_follow(&opts, count))
 		return XVT_EXIT_USAGE;
 	if (!opts.no_pager && !opts.follow)

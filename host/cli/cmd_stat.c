@@ -365,12 +365,8 @@ struct stat_opts {
 static const struct xvt_opt stat_opts[] = {
 	XVT_OPT(struct stat_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
 		"as JSON, format xvtrace-stat/1"),
-	XVT_OPT(struct stat_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
-		"no warnings about an incomplete trace"),
-	XVT_OPT(struct stat_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
-		"bounds of the new times also for a trace without an end"),
-	XVT_OPT(struct stat_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
-		"bounds of the times of the recording"),
+	XVT_QUIET_OPT(struct stat_opts, quiet),
+	XVT_RECLOCK_OPTS(struct stat_opts, reclock, no_reclock),
 	XVT_OPT_END,
 };
 

@@ -24,7 +24,7 @@
 
 struct summary_opts {
 	bool json;
-	const char *color;
+	unsigned int colour; /* enum xvt_colour */
 	bool quiet;
 	bool reclock;
 	bool no_reclock;
@@ -33,14 +33,9 @@ struct summary_opts {
 static const struct xvt_opt summary_opts[] = {
 	XVT_OPT(struct summary_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
 		"as JSON, format xvtrace-summary/1"),
-	XVT_OPT(struct summary_opts, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
-		"a colour for each machine: auto (on a terminal), always, never"),
-	XVT_OPT(struct summary_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
-		"the new times also for a trace without an end"),
-	XVT_OPT(struct summary_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
-		"the times of the recording"),
-	XVT_OPT(struct summary_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
-		"no warnings about an incomplete trace"),
+	XVT_COLOUR_OPT(struct summary_opts, colour, "a colour for each machine"),
+	XVT_RECLOCK_OPTS(struct summary_opts, reclock, no_reclock),
+	XVT_QUIET_OPT(struct summary_opts, quiet),
 	XVT_OPT_END,
 };
 
@@ -118,8 +113,9 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!xvt_standard_inputs(argc - at, argv + at))
 		return XVT_EXIT_FAIL;
 	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
-	if (!count || !xvt_pager_choose_colour(cmd->name, opts.color, &look.colour))
+	if (!count)
 		return XVT_EXIT_USAGE;
+	look.colour = xvt_pager_chosen_colour(opts.colour);
 	if (opts.reclock && opts.no_reclock) {
 		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
 		return XVT_EXIT_USAGE;

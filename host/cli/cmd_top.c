@@ -26,8 +26,8 @@ struct top_options {
 	uint64_t count; /* 0: no limit */
 	const char *sort;
 	bool batch;
-	const char *color;
-	bool colour; /* by `color` and the terminal */
+	unsigned int colours; /* enum xvt_colour */
+	bool colour;	      /* by `colours` and the terminal */
 };
 
 static const struct xvt_opt options[] = {
@@ -41,8 +41,7 @@ static const struct xvt_opt options[] = {
 	XVT_OPT(struct top_options, batch, "batch", 'b', XVT_OPT_BOOL, NULL,
 		"one table below the other, without keys (default where input or output is no "
 		"terminal)"),
-	XVT_OPT(struct top_options, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
-		"states and losses in colour: auto (on a terminal), always, never"),
+	XVT_COLOUR_OPT(struct top_options, colours, "states and losses in colour"),
 	XVT_OPT(struct top_options, control, "control", 0, XVT_OPT_STRING, "SOCKET",
 		"ask the recorder that listens there (default: all of this user; see "
 		"xvtrace-status(1))"),
@@ -193,9 +192,9 @@ static int cmd_top(const struct xvt_command *cmd, int argc, char **argv)
 
 	if (first < 0)
 		return xvt_opt_exit_status(first);
-	if (check_options(&opt, argc, argv, first) ||
-	    !xvt_pager_choose_colour(cmd->name, opt.color, &opt.colour))
+	if (check_options(&opt, argc, argv, first))
 		return XVT_EXIT_USAGE;
+	opt.colour = xvt_pager_chosen_colour(opt.colours);
 	top.sort = (size_t)xvt_top_column(opt.sort);
 	top.utf8 = takes_utf8();
 	err = xvt_top_refresh(&top, opt.control);

@@ -78,8 +78,7 @@ static const struct xvt_opt verify_opts[] = {
 		"also show what the recorder noted: time, machine, text"),
 	XVT_OPT(struct verify_opts, complete, "complete", 0, XVT_OPT_BOOL, NULL,
 		"a trace that was not cleanly ended is a violation"),
-	XVT_OPT(struct verify_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
-		"no warnings about an incomplete trace"),
+	XVT_QUIET_OPT(struct verify_opts, quiet),
 	XVT_OPT_END,
 };
 

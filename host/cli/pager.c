@@ -29,16 +29,9 @@ bool xvt_pager_colour(void)
 	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
-bool xvt_pager_choose_colour(const char *command, const char *when, bool *colour)
+bool xvt_pager_chosen_colour(unsigned int choice)
 {
-	*colour = when ? strcmp(when, "always") == 0 : false;
-	if (!when || strcmp(when, "auto") == 0)
-		*colour = xvt_pager_colour();
-	else if (!*colour && strcmp(when, "never") != 0) {
-		xvt_error(command, "--color %s: there are auto, always and never", when);
-		return false;
-	}
-	return true;
+	return choice == XVT_COLOUR_AUTO ? xvt_pager_colour() : choice == XVT_COLOUR_ALWAYS;
 }
 
 /* The user's choice; NULL: there is none. */

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "options/opt.h"
+
 /*
  * If standard output is a terminal, make the child process that becomes the pager. The pager is
  * $XVTRACE_PAGER, $PAGER or less, as the shell runs it; none if that is "" or "cat", or if there is
@@ -25,7 +27,17 @@ void xvt_pager_end(void);
 /* Whether standard output is a terminal that shows colours, and $NO_COLOR does not forbid them.
  * Before xvt_pager_begin(). */
 bool xvt_pager_colour(void);
-/* The same by the value of --color, NULL: none was given. Returns false after an error message. */
-bool xvt_pager_choose_colour(const char *command, const char *when, bool *colour);
+/* The words of --color. */
+enum xvt_colour { XVT_COLOUR_AUTO, XVT_COLOUR_ALWAYS, XVT_COLOUR_NEVER };
+/* The same by the user's choice, of enum xvt_colour. */
+bool xvt_pager_chosen_colour(unsigned int choice);
+
+/* Rows of an option table. */
+#define XVT_COLOUR_OPT(struct_, colour_, what_)                                    \
+	XVT_OPT(struct_, colour_, "color", 0, XVT_OPT_CHOICE, "auto|always|never", \
+		what_ ": auto (on a terminal), always, never", .usual = "auto")
+#define XVT_NO_PAGER_OPT(struct_, no_pager_)                           \
+	XVT_OPT(struct_, no_pager_, "no-pager", 0, XVT_OPT_BOOL, NULL, \
+		"on a terminal, too, no pager")
 
 #endif /* XVT_PAGER_H */

@@ -29,7 +29,27 @@ struct xvt_select {
 	bool follow; /* machines and CPUs that are chosen may still come */
 };
 
-/* Rows of an option table. The range is --from and --to, where --to is not a format. */
+/* Rows of an option table that several commands have, with the same words. */
+#define XVT_TIME_OPTS(struct_, field_, from_, to_)                                           \
+	XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                         \
+		"begin at T: a time as printed, +SEC, -SEC from the end, or a time of day"), \
+		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),        \
+		XVT_OPT(struct_, field_.last_ns, "last", 0, XVT_OPT_TIME, "D",               \
+			"only the last D of the trace, such as 50ms"),                       \
+		XVT_OPT(struct_, field_.around, "around", 0, XVT_OPT_STRING, "T",            \
+			"only events around T, or around the event @N of the trace"),        \
+		XVT_OPT(struct_, field_.span_ns, "span", 0, XVT_OPT_TIME, "D",               \
+			"with --around: this long before and after it (5ms)")
+#define XVT_RECLOCK_OPTS(struct_, reclock_, no_reclock_)                           \
+	XVT_OPT(struct_, reclock_, "reclock", 0, XVT_OPT_BOOL, NULL,               \
+		"the new times also for a trace without an end"),                  \
+		XVT_OPT(struct_, no_reclock_, "no-reclock", 0, XVT_OPT_BOOL, NULL, \
+			"the times of the recording, not by all clock samples of the trace")
+#define XVT_QUIET_OPT(struct_, quiet_)                             \
+	XVT_OPT(struct_, quiet_, "quiet", 'q', XVT_OPT_BOOL, NULL, \
+		"no warnings about an incomplete trace")
+
+/* Rows that choose events. The range is --from and --to, where --to is not a format. */
 #define XVT_SELECT_OPTS(struct_, field_, from_, to_)                                             \
 	XVT_OPT(struct_, field_.vm, "vm", 0, XVT_OPT_WORDS, "VM",                                \
 		"only this machine's events, such as g1,g2; !VM: not these"),                    \
@@ -43,16 +63,7 @@ struct xvt_select {
 			"only events of tasks with a name like this; again for each"),           \
 		XVT_OPT(struct_, field_.filter, "filter", 0, XVT_OPT_STRING, "FILTER",           \
 			"only events with such fields: 'prev_pid == 7 && next_comm ~ \"k*\"'"),  \
-		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                     \
-			"begin at T: a time as printed, +SEC, -SEC from the end, or a time of "  \
-			"day"),                                                                  \
-		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),            \
-		XVT_OPT(struct_, field_.last_ns, "last", 0, XVT_OPT_TIME, "D",                   \
-			"only the last D of the trace, such as 50ms"),                           \
-		XVT_OPT(struct_, field_.around, "around", 0, XVT_OPT_STRING, "T",                \
-			"only events around T, or around the event @N of the trace"),            \
-		XVT_OPT(struct_, field_.span_ns, "span", 0, XVT_OPT_TIME, "D",                   \
-			"with --around: this long before and after it (5ms)"),                   \
+		XVT_TIME_OPTS(struct_, field_, from_, to_),                                      \
 		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_ENDS, "N",                  \
 			"no more than N events; -N: the last N"),                                \
 		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                       \
@@ -61,8 +72,7 @@ struct xvt_select {
 			"say how bounds change; also the times of a trace without an end"),      \
 		XVT_OPT(struct_, field_.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,         \
 			"the times of the recording, not by all clock samples of the trace"),    \
-		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,                 \
-			"no warnings about an incomplete trace")
+		XVT_QUIET_OPT(struct_, field_.quiet)
 
 /* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says
  * which clock the times are of. Returns XVT_EXIT_OK, or another exit status after a message. */

@@ -51,7 +51,7 @@ check "an empty NO_COLOR forbids nothing" cmp "$work/tty" <(NO_COLOR='' on_tty -
 check "--color=always is stronger" cmp "$work/tty" <(NO_COLOR=1 on_tty --no-pager --color=always)
 check "--color=never: none" cmp "$work/people" <(on_tty --no-pager --color=never)
 check "TERM=dumb: none" cmp "$work/people" <(TERM=dumb on_tty --no-pager)
-check "an unknown word is refused" eval '! report --color=green "$trace" 2>"$work/err" && grep -q "there are auto, always and never" "$work/err"'
+check "an unknown word is refused" eval '! report --color=green "$trace" 2>"$work/err" && grep -q "color green: it is auto, always or never" "$work/err"'
 
 legend() { [ "$(head -n 1 "$work/people" | wc -L)" -le 80 ] && head -n 1 "$work/people" | grep -q "^# FLAGS: Late Backlog" && tail -n +2 "$work/people" | cmp - "$work/plain"; }
 check "the legend is one line of 80 letters, and all else is the same" legend

@@ -71,7 +71,7 @@ check "on a terminal: colours" eval 'tty; coloured "$work/tty"'
 check "NO_COLOR: none" eval 'NO_COLOR=1 tty; grep -q "^MACHINE" "$work/tty" && none "$work/tty"'
 check "--color=never: none" eval 'tty --color=never; grep -q "^MACHINE" "$work/tty" && none "$work/tty"'
 "$xvtrace" top -n 1 --color=red >"$work/out" 2>"$work/err"
-check "--color=red is wrong usage" test "$? $(cat "$work/err")" = "2 xvtrace: top: --color red: there are auto, always and never"
+check "--color=red is wrong usage" test "$? $(cat "$work/err")" = "2 xvtrace: top: --color red: it is auto, always or never; 'xvtrace top --help' lists the options"
 table
 important() { grep '^MACHINE' "$work/out" | cut -c 1-80 | grep -q 'STATE .*EVENTS/S .*LOST/S .*LAG .*CLOCK  LAST MINUTE'; }
 check "what matters most is in 80 columns, where names are short" important
