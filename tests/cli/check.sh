@@ -14,9 +14,9 @@ check() {
 	fi
 }
 
-# poll COMMAND...: until it succeeds; two minutes are for what hangs
+# poll COMMAND...: until it succeeds; two minutes are for what hangs, PATIENCE=SECONDS for what may take longer
 poll() {
-	local end=$((SECONDS + 120))
+	local end=$((SECONDS + ${PATIENCE:-120}))
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1
 		sleep 0.05

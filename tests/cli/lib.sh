@@ -29,6 +29,16 @@ adds_up() {
 	return 1
 }
 
+# measure FOLDER: $most is the most bytes that its files took together. Files of different moments do not count: while they
+# are looked at, the oldest may be removed and others begun.
+most=0
+measure() {
+	local names now
+	names=$(ls "$1" 2>/dev/null)
+	now=$(find "$1" -type f -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
+	[ "$(ls "$1" 2>/dev/null)" != "$names" ] || [ "$now" -le "$most" ] || most=$now
+}
+
 # ended_idle STATUS [FILE]: of a recorder whose named machines gave no event: it failed for that alone, which is no failure
 # of these tests. Its stderr is in FILE, out of which that is taken.
 ended_idle() {
