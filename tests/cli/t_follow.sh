@@ -109,7 +109,7 @@ check "each machine is in the trace" test "$("$xvtrace" stat --json "$work/many.
 
 attached=1
 # --- the same for long, in files that follow each other within seconds instead of hours
-keep=$((4 << 20)) most=0 first=0 rss=0 tasks=0
+keep=$((4 << 20)) first=0 rss=0 tasks=0
 set=$work/set
 mkdir "$set"
 newest() { find "$set" -name '*.xvt' -printf '%f\n' | sort | tail -n 1; }
@@ -119,11 +119,6 @@ next_file() {
 	now=$(newest)
 	kill -USR2 $recorder
 	poll eval '[[ $(newest) > $now ]]'
-}
-disk() { # the most that the set took, at any moment that was looked at
-	local now
-	now=$(disk_of "$set" $recorder)
-	[ "$now" -le $most ] || most=$now
 }
 left_behind() { "$xvtrace" status --json 2>/dev/null | jq -e ".recorders[0].left.machines >= $1" >/dev/null; }
 # Its own: the kernel adds and ends the workers of io_uring as it sees fit.
@@ -138,7 +133,7 @@ pids+=($recorder)
 check "it begins" poll eval 'test -n "$(newest)"'
 for ((n = 0; n < joins / batch; n++)); do
 	batch_comes_and_goes $n && next_file || break
-	disk
+	measure "$set"
 	if [ $n -eq 1 ]; then
 		poll left_behind $batch
 		first=$(descriptors) tasks=$(threads)
