@@ -9,6 +9,15 @@
 
 #define NOTES_MAX   64u		/* about answers, for each machine */
 #define REQUEST_MAX (64u << 10) /* bytes of all lines of a machine */
+#define ANSWER_NS   (5 * SECOND_NS)
+
+/* How long an answer may take. --join-timeout holds up events, and may be 0: an answer does not. */
+static uint64_t patience(const struct xvt_session *s)
+{
+	const uint64_t ns = s->opt.join_timeout_ns;
+
+	return ticks(s, ns > ANSWER_NS ? ns : ANSWER_NS);
+}
 
 static const char *lines_of(const struct xvt_session *s, const struct xvt_vm *vm)
 {
@@ -78,6 +87,20 @@ static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *wh
 				 line, why);
 }
 
+/* What was asked is not in the trace before that. */
+static void note_late(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	const char *line = lines_of(s, vm) + vm->request_at + 1;
+
+	if (vm->request_notes++ < NOTES_MAX)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "the guest has answered the request for events, from %.*s on, "
+				 "after %.1f s: earlier ones are missing",
+				 (int)strcspn(line, "\n"), line,
+				 (double)since(now, vm->request_clock) /
+					 (double)ticks(s, SECOND_NS));
+}
+
 static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t result)
 {
 	char why[192];
@@ -112,8 +135,7 @@ static void await_consent(struct xvt_session *s, struct xvt_vm *vm, uint64_t now
 			send_line(s, vm, vm->request_at, true);
 		return;
 	}
-	if (!vm->request_told &&
-	    (said != XVT_HOST_EVENTS_UNKNOWN || waited >= ticks(s, s->opt.join_timeout_ns))) {
+	if (!vm->request_told && (said != XVT_HOST_EVENTS_UNKNOWN || waited >= patience(s))) {
 		vm->request_told = true;
 		note_refusal(s, vm, -EPERM);
 	}
@@ -134,12 +156,14 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 		/* It may still answer: a guest that boots slowly, or that is paused. */
 		if (vm->request_silent) {
 			ask_again(s, vm, now);
-		} else if (since(now, vm->request_clock) >= ticks(s, s->opt.join_timeout_ns)) {
+		} else if (since(now, vm->request_clock) >= patience(s)) {
 			note_answer(s, vm, "no answer to the request for events, from", " on");
 			vm->request_silent = true;
 		}
 		return;
 	}
+	if (vm->request_silent)
+		note_late(s, vm, now);
 	vm->request_silent = false;
 	result = xvt_load(&h->request_result);
 	vm->request_seq = 0;

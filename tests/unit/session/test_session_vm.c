@@ -391,6 +391,7 @@ START_TEST(an_answer_that_comes_late_counts)
 {
 	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:*\n");
 	const char text[] = "no answer to the request for events, from sched:sched_switch on";
+	const char late[] = "has answered the request for events, from sched:sched_switch on";
 	char why[256];
 
 	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
@@ -406,11 +407,31 @@ START_TEST(an_answer_that_comes_late_counts)
 		look_after(g2, 200 * SECOND_NS);
 		ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
 	}
+	ck_assert(!is_noted(late));
 	answer_of(g2, 0);
 	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+	/* One that has begun again has answered the new request in time. */
+	ck_assert_uint_eq(times_noted(late), _i ? 0 : 1);
 	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
 	answer_of(g2, 0);
 	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), 0);
+	ck_assert_uint_eq(times_noted(text), 1);
+	ck_assert_uint_eq(times_noted(late), _i ? 0 : 1);
+}
+END_TEST
+
+/* How long the recording waits for clocks is no matter. */
+START_TEST(an_answer_may_take_five_seconds)
+{
+	const char text[] = "no answer to the request for events, from irq:* on";
+	struct xvt_vm *g2;
+
+	s->opt.join_timeout_ns = 0;
+	g2 = asked_machine("+irq:*\n");
+	look_after(g2, 0);
+	look_after(g2, 4 * SECOND_NS);
+	ck_assert(!is_noted(text));
+	look_after(g2, 6 * SECOND_NS);
 	ck_assert_uint_eq(times_noted(text), 1);
 }
 END_TEST
@@ -1134,6 +1155,7 @@ Suite *session_vm_suite(void)
 	tcase_add_loop_test(t, a_refusal_without_a_reason_is_told_in_the_end, 0, 2);
 	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
 	tcase_add_loop_test(t, an_answer_that_comes_late_counts, 0, 2);
+	tcase_add_test(t, an_answer_may_take_five_seconds);
 	tcase_add_test(t, answers_without_end_do_not_fill_the_trace);
 	tcase_add_test(t, formats_that_are_said_again_are_written_once);
 	tcase_add_test(t, a_number_used_again_says_from_when_on);
