@@ -29,14 +29,14 @@ adds_up() {
 	return 1
 }
 
-# measure FOLDER: $most is the most bytes that its files took together. Files of different moments do not count: while they
-# are looked at, the oldest may be removed and others begun.
+# measure FOLDER: $most is the most bytes that its files took together, a file of several names once. Files of different
+# moments do not count: while they are looked at, the oldest may be removed and others begun.
 most=0
 measure() {
 	local names now
-	names=$(ls "$1" 2>/dev/null)
-	now=$(find "$1" -type f -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
-	[ "$(ls "$1" 2>/dev/null)" != "$names" ] || [ "$now" -le "$most" ] || most=$now
+	names=$(find "$1" 2>/dev/null)
+	now=$(find "$1" -type f -printf '%i %s\n' 2>/dev/null | sort -u -k 1,1 | awk '{ sum += $2 } END { print sum + 0 }')
+	[ "$(find "$1" 2>/dev/null)" != "$names" ] || [ "$now" -le "$most" ] || most=$now
 }
 
 # ended_idle STATUS [FILE]: of a recorder whose named machines gave no event: it failed for that alone, which is no failure

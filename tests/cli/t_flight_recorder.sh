@@ -191,7 +191,7 @@ check "a recorder with no other machine" records -r f="$work/f" -r n="$work/n" -
 check "it goes on" poll armed n
 kill -KILL $writer
 "$BUILD/xvt-emit" "$work/n" --count 100000 --size 64 >/dev/null 2>&1
-sizes() { until [ -e "$work/enough" ]; do disk_of "$set" $recorder; done; }
+sizes() { until [ -e "$work/enough" ]; do measure "$set" && echo $most; done; }
 sizes >"$work/sizes" &
 watch=$!
 pids+=($watch)
@@ -204,7 +204,7 @@ wait $watch
 check "all of them are whole" test $whole -eq 6
 gone() { echo $((10#$(ls "$set" | sed -n 's/\.xvt$//p' | tail -n 1) - $(find "$set" -maxdepth 1 -name '*.xvt' | wc -l))); }
 check "status counts the files that are gone, also for a snapshot" status ".files_removed == $(gone) and $(gone) > 0"
-check "the set is within --keep-size at each moment" test "$(sort -n "$work/sizes" | tail -n 1)" -le $((6 << 20))
+check "the set is within --keep-size at each moment" test "$(tail -n 1 "$work/sizes")" -le $((6 << 20))
 newest=$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt
 # last_of FILE: the newest event of n, without its time
 last_of() { "$xvtrace" report -q --vm n "$1" | grep -v ' LOST ' | tail -n 1 | cut -d ' ' -f 2-; }
