@@ -49,10 +49,13 @@ else
 fi
 
 echo 0 >"$kernel/tracing_on"
-# All systems but those of which every task has thousands a second, or that only a guest's host has.
+# All systems but those of which every task has thousands a second, or that only a guest's host has, and those of others'
+# probes, which may go at any moment.
+others=" $(sed -n 's|^[^:]*:\([^/]*\)/.*|\1|p' "$tracing/dynamic_events" 2>/dev/null | grep -vx "xvt_text_$$" | sort -u | tr '\n' ' ')"
 events=()
 for system in "$tracing"/events/*/; do
 	system=$(basename "$system")
+	[[ $others != *" $system "* ]] || continue
 	case $system in
 	ftrace | lock | rcu | irq | irq_vectors | msr | preemptirq | raw_syscalls | syscalls | timer | xen | kvm* | kmem | xhci* | initcall) continue ;;
 	esac
@@ -64,21 +67,10 @@ echo 1 >"$kernel/events/kmem/mm_page_alloc/enable"
 echo 16384 >"$kernel/buffer_size_kb"
 check "there are many systems" [ ${#events[@]} -ge 40 ]
 
-"$xvtrace" region create "$work/g" --size 256K --rings 2 || exit 1
-"$xvtrace" record -q -o "$work/t.xvt" -r "$work/[g]" --host-all --host-buffer 32M "${events[@]}" 2>"$work/err" &
-recorder=$!
-pids+=($recorder)
-traces() {
-	local i
-	for i in "$tracing/instances/xvtrace-host-$recorder-"*; do
-		[ "$(cat "$i/tracing_on" 2>/dev/null)" = 1 ] && [ "$(cat "$i/events/task/enable")" = 1 ]
-	done
-}
-poll traces
-check "the recorder traces" traces
-
-# Waits for a line, so that its number is known to the kernel's instance before it does anything.
+# Waits for a line, so that its number is known to the kernel's instance before it does anything. It waits before the
+# recorder comes: that has no event of it that the kernel's instance has not.
 cat >"$work/provoke" <<'P'
+echo >"$1/waits"
 read -r _
 echo text >"$1/file"; mv "$1/file" "$1/file2"; ln "$1/file2" "$1/file3"; rm "$1/file3"
 dd if=/dev/zero of="$1/file2" bs=64k count=8 conv=fsync 2>/dev/null; sync "$1/file2"
@@ -109,10 +101,24 @@ S
 exit 0
 P
 mkfifo "$work/go"
-bash "$work/provoke" "$work" "$(realpath "$BUILD/xvt-emit")" 2>/dev/null <"$work/go" &
+exec 8<>"$work/go"
+bash "$work/provoke" "$work" "$(realpath "$BUILD/xvt-emit")" 2>/dev/null <&8 8>&- &
 provoker=$!
 pids+=($provoker)
-exec 8>"$work/go"
+poll test -s "$work/waits"
+"$xvtrace" region create "$work/g" --size 256K --rings 2 || exit 1
+"$xvtrace" record -q -o "$work/t.xvt" -r "$work/[g]" --host-all --host-buffer 32M "${events[@]}" 2>"$work/err" &
+recorder=$!
+pids+=($recorder)
+traces() {
+	local i
+	for i in "$tracing/instances/xvtrace-host-$recorder-"*; do
+		[ "$(cat "$i/tracing_on" 2>/dev/null)" = 1 ] && [ "$(cat "$i/events/task/enable")" = 1 ]
+	done
+}
+# Each event is switched on by itself, at a cost that grows with the load.
+check "the recorder traces" eval 'PATIENCE=600 poll traces'
+
 # Only this task and its children. The recorder has all tasks: the two would not forget one that ends
 # in the same moment.
 echo 1 >"$kernel/options/event-fork"
