@@ -367,6 +367,7 @@ struct xvt_ring_panic {
 struct xvt_ring_session {
 	uint32_t slot; /* place in the session's list of rings */
 	bool drops_wait;
+	bool writes;		 /* an event of it went out: its machine's space.writes is set */
 	uint64_t newest_ns;	 /* host time of the newest record, emitted or dropped; these three
 				  * are used for each run of a window */
 	uint64_t looked_at;	 /* number of the session's look that drain.taken is of */

@@ -12,6 +12,7 @@
 
 /* Free runs of each size that a machine's pool keeps for reuse. */
 #define SPARE_RUNS 16u
+#define LINE	   64u /* of the cache */
 
 /* Host times that need no check of their own. */
 struct window {
@@ -66,7 +67,9 @@ static bool is_plain(const struct xvt_ring *r)
 
 static size_t size_of(bool small)
 {
-	return sizeof(struct xvt_run) + (small ? XVT_RUN_SMALL : XVT_RUN_MAX) * sizeof(uint64_t);
+	const size_t n = small ? XVT_RUN_SMALL : XVT_RUN_MAX;
+
+	return (sizeof(struct xvt_run) + n * sizeof(uint64_t) + LINE - 1) / LINE * LINE;
 }
 
 static struct xvt_run *get_run(struct xvt_pool *p, bool small)
@@ -78,7 +81,7 @@ static struct xvt_run *get_run(struct xvt_pool *p, bool small)
 		p->nr_spare[small]--;
 		return run;
 	}
-	run = malloc(size_of(small));
+	run = aligned_alloc(LINE, size_of(small));
 	if (!run)
 		return NULL;
 	xvt_pool_count(p, size_of(small), true);
@@ -258,6 +261,7 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->chunk = run->window = 0;
 	run->ns[0] = r->head.ns;
 	run->written = r->head.written;
+	run->in_parts = run->written.beside || r->head.flags & XVT_EVENT_F_UNCONFIRMED;
 	run->opens = r->decode.opened;
 	if (run->opens)
 		run->head = r->decode.opened_head;

@@ -25,6 +25,11 @@ struct xvt_written {
 	uint64_t hi_ns; /* UINT64_MAX: nothing is known */
 };
 
+/*
+ * The first line of the cache has all that each window looks at, but for the times: where many
+ * rings have a run in the window, none of them is in a near cache. xvt_ring_refill() puts a run at
+ * the beginning of a line.
+ */
 struct xvt_run {
 	struct xvt_run *next; /* first member: the next run of the same ring */
 	struct xvt_ring *ring;
@@ -32,13 +37,18 @@ struct xvt_run {
 	uint32_t taken; /* index of the first record not yet in the merge's present window */
 	uint32_t count;
 	uint32_t ring_flags;
+	uint64_t window; /* number of the merge window in which `number` is valid */
+	uint32_t number;
+	uint32_t source; /* index of its source in chunk `chunk` of the order */
+	uint64_t chunk;
 	uint16_t id;  /* of the first record; all later ones are events */
 	bool located; /* its bytes are in the trace, at `place`, or were dropped */
 	bool dropped;
 	bool small;		    /* it has room for XVT_RUN_SMALL records */
 	bool on_line;		    /* all records lie on segment `line` */
 	bool opens;		    /* `head` holds: the run is the first one behind it */
-	struct xvt_written written; /* up to here: all that each window with the run looks at */
+	bool in_parts;		    /* each part that goes out needs a look, see looks.c */
+	struct xvt_written written; /* the second line begins here */
 	uint64_t guest;		    /* guest clock value of the first record */
 	uint64_t pos;		    /* position of the first record in the ring */
 	struct xvt_raw_place place; /* position of the first record in the trace */
@@ -48,10 +58,6 @@ struct xvt_run {
 	struct xvt_clock_segment line;
 	struct xvt_lost lost; /* payload of a LOST record, which is a run of its own */
 	struct xvt_subbuf_head head;
-	uint64_t window; /* number of the merge window in which `number` is valid */
-	uint32_t number;
-	uint32_t source; /* index of its source in chunk `chunk` of the order */
-	uint64_t chunk;
 	uint64_t ns[];
 };
 

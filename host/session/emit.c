@@ -74,17 +74,24 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 	return xvt_trace_lane_event(s->trace, w->lane, &h, lost);
 }
 
+/* A record about the ring itself is no event. */
+static void note_writes(struct xvt_ring *r, const struct xvt_run *run)
+{
+	if (!run->at && run->id < XVT_ID_FIRST_EVENT && run->taken <= 1)
+		return;
+	r->session.writes = true;
+	xvt_vm_of_ring(r)->space.writes = true;
+}
+
 /* Times of a run do not decrease. */
 static void note_newest(struct xvt_session *s, const struct xvt_run *run)
 {
-	uint64_t *newest = &run->ring->session.newest_ns;
-	struct xvt_vm *vm = xvt_vm_of_ring(run->ring);
+	struct xvt_ring *r = run->ring;
 
-	/* A record about the ring itself is no event. */
-	if (!vm->space.writes)
-		vm->space.writes = run->at || run->id >= XVT_ID_FIRST_EVENT || run->taken > 1;
-	*newest = xvt_u64_larger(*newest, run->ns[run->taken - 1]);
-	s->newest_ns = xvt_u64_larger(s->newest_ns, *newest);
+	if (xvt_unlikely(!r->session.writes))
+		note_writes(r, run);
+	r->session.newest_ns = xvt_u64_larger(r->session.newest_ns, run->ns[run->taken - 1]);
+	s->newest_ns = xvt_u64_larger(s->newest_ns, r->session.newest_ns);
 }
 
 /* Writes a sorted window: the order of its events, and the counters of their rings. */
@@ -108,7 +115,8 @@ static int emit(void *arg, const struct xvt_window *w)
 		if (run->taken == run->at)
 			continue;
 		note_newest(s, run);
-		xvt_session_note_panic(s, run);
+		if (xvt_unlikely(run->id == XVT_ID_PANIC))
+			xvt_session_note_panic(s, run);
 		if (run->dropped)
 			xvt_session_drop_run(s, run);
 		else

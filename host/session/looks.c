@@ -136,7 +136,7 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 {
 	/* Of a run that is put out in parts the first one says it for all, unless its times have no
 	 * bound but that of the look. */
-	if (run->at && !kind_of(run))
+	if (run->at && !run->in_parts)
 		return;
 	note(s, run);
 }

@@ -237,6 +237,8 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 	uint32_t head;
 
 	e->written[e->nr_out - 1] = run->written;
+	ck_assert(run->in_parts ==
+		  (run->written.beside || run->ring_flags & XVT_EVENT_F_UNCONFIRMED));
 	if (run->written.beside)
 		ev->beside_ns = xvt_u64_larger(xvt_u64_apart(run->ns[n], run->written.lo_ns),
 					       xvt_u64_apart(run->ns[n], run->written.hi_ns));

@@ -54,6 +54,7 @@ static struct xvt_run *make_run(const struct seen *k, uint32_t count)
 	run->pos = k->pos;
 	run->len = 16;
 	run->written = (struct xvt_written){ k->kind & BESIDE, k->lo_ns, k->hi_ns };
+	run->in_parts = k->kind != ON_A_LINE;
 	for (uint32_t i = 0; i < count; i++)
 		run->ns[i] = k->ns + i;
 	return run;
