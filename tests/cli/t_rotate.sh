@@ -41,6 +41,12 @@ stop_writers() {
 # a recorder that is killed may leave a file without a byte
 files() { [ ! -d "$work/set" ] || find "$work/set" -name '*.xvt' -size +0 | sort; }
 has_files() { [ "$(files | wc -l)" -ge "$1" ]; }
+# gets_files NUMBER: how long that takes is the load's to decide, most of all of what is compressed
+gets_files() {
+	PATIENCE=1200 poll has_files "$1" && return
+	cat "$work/err"
+	return 1
+}
 # of the last line of xvt-chain
 sum() { sed -n "s/^all .*\b$1=\([^ ]*\).*/\1/p" "$work/chain"; }
 verify_all() {
@@ -64,7 +70,7 @@ for how in "" "--order later" "-z 1 --memory 8M"; do
 	write --rate 30000
 	# shellcheck disable=SC2086
 	record --rotate-size 1M $how
-	check "${how:-plain}: files follow each other" poll has_files 4
+	check "${how:-plain}: files follow each other" gets_files 4
 	end
 	check "${how:-plain}: the recorder ends in order" test $? -eq 0
 	stop_writers
@@ -87,7 +93,7 @@ write
 record --rotate-time 0.1
 lost() { rings | jq -e 'all(.[]; .lost_by.full > 1000)' >/dev/null; }
 check "rings run full" poll lost
-check "files follow each other" poll has_files 4
+check "files follow each other" gets_files 4
 stop_writers
 end
 check "each file verifies, with its losses" verify_all
@@ -100,13 +106,13 @@ check "and what was lost" all_lost
 rm -rf "$work/set"
 write --rate 30000
 record --mode overwrite --rotate-size 1M
-check "overwrite: files follow each other" poll has_files 3
+check "overwrite: files follow each other" gets_files 3
 freeze $recorder
 begin=$(rings | jq 'map(.attempted) | add')
 further() { [ "$(rings | jq 'map(.attempted) | add')" -gt $((begin + 80000)) ]; }
 check "overwrite: writers lap the recorder" poll further
 kill -CONT $recorder
-check "overwrite: it goes on" poll has_files 6
+check "overwrite: it goes on" gets_files 6
 end
 stop_writers
 check "overwrite: each file verifies" verify_all
@@ -124,12 +130,12 @@ rm -rf "$work/set"
 size=64M write --rate 20000
 for i in 1 2 3 4; do
 	record --rotate-time 0.0$((3 + i))
-	poll has_files $((3 * i)) || exit 1
+	check "killed: recorder $i has its files" gets_files $((3 * i))
 	kill -KILL $recorder
 	wait $recorder 2>/dev/null
 done
 record --rotate-size 1M
-check "killed: the numbers go on" poll has_files 13
+check "killed: the numbers go on" gets_files 13
 end
 stop_writers
 check "killed: each file verifies" verify_all
