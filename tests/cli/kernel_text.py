@@ -33,18 +33,21 @@ def address(word, digits):
     return '0x' + digits if len(word) == 16 else word
 
 
-def read(path, head):
-    """Counts the texts of each event, with the number of its task. What has no head is one more
-    line of a text."""
+def read(path, head, only=None):
+    """Counts the texts of each event, with the number of its task, of all tasks or only of these.
+    What has no head is one more line of a text."""
     events = collections.defaultdict(collections.Counter)
     texts = []
+    wanted = False
     with open(path, errors='replace') as lines:
         for line in lines:
             line = line.rstrip('\n')
             m = re.match(head, line)
             if m:
-                texts.append([m[1], line[m.end():]])
-            elif texts and line and line[0] != '#':
+                wanted = only is None or m[1] in only
+                if wanted:
+                    texts.append([m[1], line[m.end():]])
+            elif wanted and line and line[0] != '#':
                 texts[-1][1] += '\\n' + line
     for task, text in texts:
         m = re.match(r'(\w+?): ?(.*)$', text)  # a system call's has no colon
@@ -77,7 +80,8 @@ def replaced(missing, others):
 
 def main():
     kernel = read(sys.argv[1], r'\s*.+?-(\d+)\s+\[\d+\]\s+\S+\s+[0-9.]+: ')
-    report = read(sys.argv[2], r'\S+ \S+\s+\S+ .+?-(\d+)\s+')
+    tasks = {text.split(' ', 1)[0] for texts in kernel.values() for text in texts}
+    report = read(sys.argv[2], r'\S+ \S+\s+\S+ .+?-(\d+)\s+', tasks)
     share = float(sys.argv[4])
     listed = exceptions(sys.argv[3])
     differ = wrong = 0
