@@ -165,6 +165,14 @@ static void put_nodes(uint32_t first, uint32_t n, uint64_t ns)
 	}
 }
 
+/* The segment up to the node has the bound before. */
+static void put_line(uint32_t vm, uint64_t ns, const char *bound)
+{
+	put_nodes(vms[vm].first_ring, vms[vm].cpus, ns);
+	for (uint32_t i = 0; i < vms[vm].cpus; i++)
+		bounds[vms[vm].first_ring + i] = (uint32_t)strtoul(bound, NULL, 10);
+}
+
 static void put_machine(const char *name, uint32_t cpus, uint32_t bound_ns, uint32_t hw, int host)
 {
 	struct xvt_vm_info info = { .vm = vm_count,
@@ -445,6 +453,10 @@ static uint64_t event(const char *text)
 	while (vm < vm_count && strcmp(vms[vm].name, place) != 0)
 		vm++;
 	must(vm < vm_count, "no such machine");
+	if (!colon && strcmp(what, "line") == 0) {
+		put_line(vm, ns, text + at);
+		return ns;
+	}
 	if (!colon) {
 		put_state(vm, ns, what, text + at);
 		return ns;

@@ -25,6 +25,7 @@
  *	T VM:CPU mark TEXT			a program's text
  *	T VM:CPU send N BY, recv N BY		marks of a message, by trace_printk
  *	T VM paused | runs SINCE | reset | ended
+ *	T VM line BOUND_NS			the clock of its rings goes on by another line
  */
 #ifndef STORY_H
 #define STORY_H

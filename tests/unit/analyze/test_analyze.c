@@ -315,6 +315,35 @@ START_TEST(a_short_interval_without_events_near_it_is_told)
 END_TEST
 
 /* 7 */
+/* 15: the host's clock, or the guest's, goes on by another line while the vCPU is taken. What is
+ * told of the times behind it has the bound there. */
+START_TEST(a_clock_changes_its_line_in_a_stall)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "1500 h line 50000\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "4000 g1:0 switch work-10 S swapper-0\n"
+		     "4010 h:0 switch x-501 R bash-900\n"
+		     "4030 h:0 switch bash-900 R x-501\n"
+		     "4100 g1:0 switch swapper-0 R work-10\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	ck_assert_uint_ge(line("taken", 0, "")->wall.bound_most_ns, 50000);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 20 * US);
+	ck_assert_ptr_null(line("idle", 0, ""));
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "1500 g1 line 50000\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3010 g1:0 switch work-10 S swapper-0\n"
+		     "3400 h:0 switch x-501 S swapper-0\n"
+		     "4000 h:0 switch swapper-0 R x-501\n"
+		     "4040 g1:0 switch swapper-0 R work-10\n");
+	/* The switch may be before the whole of it, or behind it. */
+	ck_assert_uint_eq(stall_count, 1);
+	ck_assert_uint_ge(stalls[0].bound_ns, 50000);
+	ck_assert_uint_eq(sum("idle", 0, ""), 600 * US);
+}
+END_TEST
+
 START_TEST(a_vmm_that_sleeps_is_a_cause_of_its_own)
 {
 	analyze(BUSY "100 h:0 switch x-501 S other-900\n"
@@ -1229,6 +1258,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, an_open_order_of_busy_states_is_a_stall);
 	tcase_add_test(t, a_flagged_event_may_be_before_an_interval);
 	tcase_add_test(t, a_vmm_that_sleeps_is_a_cause_of_its_own);
+	tcase_add_test(t, a_clock_changes_its_line_in_a_stall);
 	tcase_add_loop_test(t, a_thread_is_blocked_or_stopped, 0, 3);
 	tcase_add_test(t, a_wait_goes_on_after_a_migration);
 	tcase_add_test(t, a_pause_is_no_preemption);
