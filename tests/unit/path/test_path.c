@@ -608,6 +608,48 @@ START_TEST(a_vcpus_thread_leads_into_its_guest)
 }
 END_TEST
 
+/* 16 of the reference: a client asks a server, that asks the VMM's thread of a disk, which answers
+ * by an interrupt of the server's idle vCPU; and the same way back. */
+START_TEST(a_request_goes_to_the_disk_and_back)
+{
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "20 g1:1 switch srv-20 S swapper-0\n"
+			  "100 g1:0 waking srv-20 1 cli-10\n"
+			  "110 g1:1 switch swapper-0 R srv-20\n"
+			  "120 g1:0 switch cli-10 S swapper-0\n"
+			  "130 h:0 switch x-501 S swapper-0\n"
+			  "150 h:1 waking q-503 0 x-502\n"
+			  "160 h:0 switch swapper-0 R q-503\n"
+			  "170 g1:1 switch srv-20 S swapper-0\n"
+			  "180 h:1 switch x-502 S swapper-0\n"
+			  "300 h:0 waking x-502 1 q-503\n"
+			  "310 h:1 switch swapper-0 R x-502\n"
+			  "315 h:0 switch q-503 S swapper-0\n"
+			  "320 g1:1 irq 30 virtio2\n"
+			  "322 g1:1 waking srv-20 1 irq\n"
+			  "324 g1:1 irqx 30\n"
+			  "330 g1:1 switch swapper-0 R srv-20\n"
+			  "400 g1:1 waking cli-10 0 srv-20\n"
+			  "402 h:1 waking x-501 0 x-502\n"
+			  "405 h:0 switch swapper-0 R x-501\n"
+			  "410 g1:0 switch swapper-0 R cli-10\n"
+			  "500 g1:0 switch cli-10 S swapper-0\n",
+	     490, 50, false);
+	RUNS("cli-10", 410, 490);
+	WOKEN("cli-10", "srv-20", 400, 410);
+	RUNS("srv-20", 330, 400);
+	WOKEN("srv-20", "an interrupt", 322, 330);
+	HANDLER("interrupt 30 virtio2", 320, 322);
+	step(XVT_PATH_RAISED, XVT_PATH_VCPU_WOKEN, "interrupt 30 virtio2", "g1:qemu-503", 300, 320);
+	RUNS("g1:qemu-503", 160, 300);
+	step(XVT_PATH_WAITS, XVT_PATH_VCPU_THREAD, "g1:qemu-503", "g1:vcpu5-502", 150, 160);
+	RUNS("srv-20", 110, 150);
+	WOKEN("srv-20", "cli-10", 100, 110);
+	RUNS("cli-10", 50, 100);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
 START_TEST(one_thread_of_all_vcpus_does_not_tell_which)
 {
 	find_qemu(THREADS_OF_ALL KICK, false);
@@ -785,6 +827,7 @@ Suite *path_suite(void)
 	tcase_add_loop_test(t, the_waker_of_a_vcpu_may_be_another_one, 0, 3);
 	tcase_add_test(t, the_bounds_may_leave_a_vcpus_waker_open);
 	tcase_add_loop_test(t, a_vcpus_thread_leads_into_its_guest, 0, 2);
+	tcase_add_test(t, a_request_goes_to_the_disk_and_back);
 	tcase_add_test(t, one_thread_of_all_vcpus_does_not_tell_which);
 	tcase_add_test(t, a_transmission_is_not_taken_for_the_answer);
 	tcase_add_test(t, what_was_refused_may_be_on_the_path);
