@@ -104,6 +104,10 @@ static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h
 
 	if (ring >= s->ring_count)
 		return 0;
+	if (s->reclock && xvt_likely(xvt_reclock_goes_on(s->reclock, h))) {
+		r->run++;
+		return 0;
+	}
 	ns = xvt_bound_by_time_ns(s->bounds, h);
 	if (!(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
 		if (ns < XVTRACE_NO_BOUND)

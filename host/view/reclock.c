@@ -48,6 +48,11 @@ struct lane {
 	uint64_t doubt_ns; /* till then: no new time of an event before is behind this */
 	bool in_stretch;
 	uint64_t line_ns; /* in a stretch: what the new map gives */
+	/* The stretch gives its next events the bounds that the newest one has; see
+	 * xvt_reclock_goes_on(). */
+	bool is_steady;
+	bool has_gone_on;     /* since then now_ns is not that of the newest event */
+	uint64_t guest_clock; /* of the newest event */
 	struct stretch stretch;
 	struct waiting *newest; /* the end of the chain to which the next event comes, or NULL */
 };
@@ -263,23 +268,23 @@ static bool by_segment(const struct xvt_reclock_ring *r, const struct xvt_event_
 	return !r->moved_ns || xvt_reclock_move(r, r->epochs, h->guest_clock, h->host_ns, ns);
 }
 
-/* Returns whether the event is of the stretch. *line_ns: its time by the new map. */
-xvt_inline bool is_in_stretch(const struct stretch *s, const struct xvt_event_hdr *h,
-			      uint64_t *line_ns)
+/* Returns whether the event is of the stretch. */
+xvt_inline bool is_in_stretch(const struct stretch *s, const struct xvt_event_hdr *h)
 {
 	const struct xvt_reclock_lines *l = &s->lines;
 
 	if (xvt_unlikely(h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) ||
 			 h->host_ns - s->from_ns >= s->len_ns))
 		return false;
-	*line_ns = h->host_ns;
-	if (!s->has_map)
-		return true;
-	if (xvt_unlikely(h->guest_clock <= l->after || h->guest_clock >= l->before ||
-			 xvt_clock_segment_ns(&l->recorded, h->guest_clock) != h->host_ns))
-		return false;
-	*line_ns = xvt_clock_segment_ns(&l->now, h->guest_clock);
-	return true;
+	return !s->has_map ||
+	       (xvt_likely(h->guest_clock > l->after && h->guest_clock < l->before) &&
+		xvt_likely(xvt_clock_segment_ns(&l->recorded, h->guest_clock) == h->host_ns));
+}
+
+/* What the new map gives an event of the stretch. */
+xvt_inline uint64_t stretch_ns(const struct stretch *s, uint64_t guest_clock, uint64_t rec_ns)
+{
+	return s->has_map ? xvt_clock_segment_ns(&s->lines.now, guest_clock) : rec_ns;
 }
 
 /* Returns whether the recorded map's line is the segment that ends at this node. */
@@ -411,7 +416,9 @@ xvt_inline uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struc
 
 	if (xvt_unlikely(!lane))
 		return ns;
-	lane->in_stretch = is_in_stretch(&lane->stretch, h, &lane->line_ns);
+	lane->in_stretch = is_in_stretch(&lane->stretch, h);
+	if (xvt_likely(lane->in_stretch))
+		lane->line_ns = stretch_ns(&lane->stretch, h->guest_clock, h->host_ns);
 	if (xvt_unlikely(!lane->in_stretch))
 		ns = search_place(rc, lane, h);
 	else if (lane->stretch.moves)
@@ -780,15 +787,58 @@ const uint64_t *xvt_reclock_want_bounds(struct xvt_reclock *rc)
 	return &rc->out_bound_ns;
 }
 
+/* Returns whether the next events of the stretch, in order and with this bound of their recorded
+ * times, have the bound that the newest one has, which is placed at `ns`. */
+static bool is_steady(const struct lane *lane, const struct xvt_event_hdr *h, uint64_t ns,
+		      uint64_t bound)
+{
+	const struct stretch *s = &lane->stretch;
+
+	if (!lane->in_stretch || bound != s->bound_ns)
+		return false;
+	if (!s->has_map || !s->moves)
+		return ns == h->host_ns && (!s->has_map || s->now_bound_ns >= bound);
+	return ns == lane->line_ns && s->now_bound_ns <= bound;
+}
+
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
 			      uint64_t *bound_ns)
 {
 	struct lane *lane = lane_of(rc, h);
-	const uint64_t ns = place(rc, lane, h);
+	const uint64_t bound = *bound_ns;
+	uint64_t ns;
 
-	*bound_ns = xvt_likely(lane && lane->in_stretch) ? bound_in_stretch(lane, h, ns, *bound_ns)
-							 : bound_of(rc, h, ns, *bound_ns);
+	if (xvt_unlikely(!lane)) {
+		*bound_ns = bound_of(rc, h, h->host_ns, bound);
+		return h->host_ns;
+	}
+	if (lane->has_gone_on)
+		lane->now_ns = lane->stretch.moves
+				       ? stretch_ns(&lane->stretch, lane->guest_clock, lane->rec_ns)
+				       : lane->rec_ns;
+	lane->has_gone_on = false;
+	ns = place(rc, lane, h);
+	*bound_ns = xvt_likely(lane->in_stretch) ? bound_in_stretch(lane, h, ns, bound)
+						 : bound_of(rc, h, ns, bound);
+	lane->guest_clock = h->guest_clock;
+	rc->lanes[h->ring_flags & XVT_EVENT_RING_MASK][0].is_steady = false;
+	rc->lanes[h->ring_flags & XVT_EVENT_RING_MASK][1].is_steady = false;
+	lane->is_steady = is_steady(lane, h, ns, bound);
 	return ns;
+}
+
+bool xvt_reclock_goes_on(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
+{
+	struct lane *lane = lane_of(rc, h);
+
+	if (xvt_unlikely(!lane || !lane->is_steady || h->host_ns < lane->rec_ns ||
+			 h->guest_clock < lane->guest_clock) ||
+	    xvt_unlikely(!is_in_stretch(&lane->stretch, h)))
+		return false;
+	lane->rec_ns = h->host_ns;
+	lane->guest_clock = h->guest_clock;
+	lane->has_gone_on = true;
+	return true;
 }
 
 void xvt_reclock_free(struct xvt_reclock *rc)

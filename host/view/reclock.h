@@ -33,6 +33,13 @@ void xvt_reclock_free(struct xvt_reclock *rc);
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
 			      uint64_t *bound_ns);
 
+/*
+ * For such a caller, which needs the bounds alone: returns whether the event's recorded time and
+ * its new time have the bounds that xvt_reclock_place_ns() was given and gave for the event before
+ * it in its lane. It need not be called for this event then.
+ */
+bool xvt_reclock_goes_on(struct xvt_reclock *rc, const struct xvt_event_hdr *h);
+
 /* Begin to read the events with from_ns <= new time <= to_ns, or begin anew with others. Returns as
  * xvt_cursor_init(). */
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);

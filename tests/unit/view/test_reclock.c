@@ -617,6 +617,68 @@ START_TEST(a_range_gives_the_events_of_their_new_times)
 }
 END_TEST
 
+/* Two callers that take events by their lanes: one places each of them, the other only those that
+ * do not go on. Returns how many did. */
+static size_t compare_bounds(struct xvt_reclock *all, struct xvt_reclock *some,
+			     struct xvt_bounds *bounds[2], const struct xvt_event_hdr *h,
+			     uint64_t last[2])
+{
+	uint64_t recorded = xvt_bound_by_time_ns(bounds[0], h), now = recorded, other, ns;
+
+	ns = xvt_reclock_place_ns(all, h, &now);
+	if (xvt_reclock_goes_on(some, h)) {
+		ck_assert_uint_eq(last[0], recorded);
+		ck_assert_uint_eq(last[1], now);
+		return 1;
+	}
+	last[0] = last[1] = other = xvt_bound_by_time_ns(bounds[1], h);
+	ck_assert_uint_eq(other, recorded);
+	ck_assert_uint_eq(xvt_reclock_place_ns(some, h, &last[1]), ns);
+	ck_assert_uint_eq(last[1], now);
+	return 0;
+}
+
+/* Some events are of the late lane, and some come again, or with a clock that went back. */
+START_TEST(bounds_that_go_on_are_those_of_each_event)
+{
+	const struct setting s = { .how = (enum behaviour)(_i % BEHAVIOURS),
+				   .measuring = (enum measuring)(_i / BEHAVIOURS),
+				   .jumps = _i % 2 };
+	struct xvt_event_hdr before[RINGS] = { 0 };
+	struct xvt_bounds *bounds[2];
+	uint64_t last[RINGS][2] = { 0 };
+	struct xvt_reclock *rc[2];
+	struct xvt_trace *t;
+	size_t n = 0;
+
+	seed = 2463534242 + (uint64_t)_i * 7907;
+	t = make_trace(&s);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(xvt_bounds_new(&bounds[i], t), 0);
+		ck_assert_int_eq(xvt_reclock_new(&rc[i], t), 0);
+	}
+	for (size_t i = 0; i < RINGS * EVENTS; i++) {
+		struct xvt_event_hdr h = events[i].hdr;
+		const uint32_t ring = h.ring_flags & XVT_EVENT_RING_MASK;
+
+		if (below(8) == 0)
+			h.ring_flags |= XVT_EVENT_F_LATE;
+		n += compare_bounds(rc[0], rc[1], bounds, &h, last[ring]);
+		if (below(16) == 0 && before[ring].host_ns)
+			n += compare_bounds(rc[0], rc[1], bounds, &before[ring], last[ring]);
+		before[ring] = h;
+		before[ring].guest_clock -= below(3);
+	}
+	if (s.how == CONSTANT && s.measuring == NARROW)
+		ck_assert_uint_gt(n, EVENTS / 2);
+	for (int i = 0; i < 2; i++) {
+		xvt_bounds_free(bounds[i]);
+		xvt_reclock_free(rc[i]);
+	}
+	xvt_trace_close(t);
+}
+END_TEST
+
 /* Read a trace. Returns how many events come after a later one, which only another ring may have.
  */
 static size_t count_back(const struct setting *s)
@@ -670,6 +732,8 @@ Suite *reclock_suite(void)
 	tcase_add_loop_test(clocks, samples_that_lie_make_nothing_worse, 0, 2 * BEHAVIOURS);
 	tcase_add_test(clocks, times_become_truer);
 	tcase_add_test(clocks, a_range_gives_the_events_of_their_new_times);
+	tcase_add_loop_test(clocks, bounds_that_go_on_are_those_of_each_event, 0,
+			    BEHAVIOURS * MEASURINGS);
 	tcase_add_test(clocks, events_wait_in_no_more_memory_than_given);
 	suite_add_tcase(s, clocks);
 	return s;
