@@ -161,10 +161,15 @@ enum xvt_vm_kind {
 	XVT_VM_HOST = 1,
 };
 
+/* A region_kind beside those of enum xvt_region_kind: there is no region. The machine's events were
+ * read out of the ring buffer of its guest's kernel, from outside. That counts no losses, so what
+ * its rings lost is a lower bound. */
+#define XVT_REGION_FTRACE 16u
+
 struct xvt_vm_info {
-	uint32_t vm;   /* number in this file, from 0 */
-	uint32_t kind; /* enum xvt_vm_kind */
-	uint32_t region_kind;
+	uint32_t vm;	      /* number in this file, from 0 */
+	uint32_t kind;	      /* enum xvt_vm_kind */
+	uint32_t region_kind; /* enum xvt_region_kind, or XVT_REGION_FTRACE */
 	uint32_t generation;
 	uint8_t uuid[16];      /* the domain's, zeros if unknown */
 	uint8_t boot_uuid[16]; /* the guest's boot */
@@ -247,6 +252,12 @@ enum xvt_clock_source_id {
 	/* a record as its own evidence: written between two looks at its ring */
 	XVT_SOURCE_DRAIN = 5,
 	XVT_SOURCE_GUEST = 6, /* from memory that the guest can write; trusted like the guest */
+	/*
+	 * When the ring's events were seen. That an event was stamped before it was seen is a
+	 * proof; that it was not stamped before the look that had not seen it is none, because a
+	 * guest's CPU may be held between stamp and commit.
+	 */
+	XVT_SOURCE_SEEN = 7,
 };
 
 /* SAMPLES: an array of these. At some moment between the two host clock values the guest's

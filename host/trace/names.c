@@ -20,7 +20,7 @@ const char *xvt_clock_source_name(uint32_t source)
 		[XVT_SOURCE_NONE] = "none",	   [XVT_SOURCE_HANDSHAKE] = "handshake",
 		[XVT_SOURCE_KVM] = "kvm",	   [XVT_SOURCE_VMM] = "vmm",
 		[XVT_SOURCE_HOST] = "host",	   [XVT_SOURCE_DRAIN] = "drain",
-		[XVT_SOURCE_GUEST] = "guest-word",
+		[XVT_SOURCE_GUEST] = "guest-word", [XVT_SOURCE_SEEN] = "seen",
 	};
 
 	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "none";

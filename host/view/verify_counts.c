@@ -7,7 +7,7 @@
 #include "base/u64.h"
 #include "trace/names.h"
 
-#define SOURCES_ALL ((2u << XVT_SOURCE_GUEST) - 1)
+#define SOURCES_ALL ((2u << XVT_SOURCE_SEEN) - 1)
 
 void xvt_verify_take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
@@ -77,7 +77,7 @@ static void check_clock(struct xvt_verify_state *v, uint32_t ring)
 		differs(v, ring, "source of the clock", last->source, s->source);
 	check_bound(v, ring, r->bound_ns_max, "one of its clock's segments");
 	check_bound(v, ring, r->beside_ns_max, "an event beside them");
-	if (s->source > XVT_SOURCE_GUEST || s->rejected & ~SOURCES_ALL)
+	if (s->source > XVT_SOURCE_SEEN || s->rejected & ~SOURCES_ALL)
 		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
 				     "%s: the counters name a source of clocks that is unknown",
 				     xvt_verify_ring_text(v, ring, text));

@@ -23,7 +23,7 @@
 #define EVENT_FLAGS                                                                               \
 	(XVT_EVENT_RING_MASK | XVT_EVENT_F_LATE | XVT_EVENT_F_BACKLOG | XVT_EVENT_F_UNCONFIRMED | \
 	 XVT_EVENT_F_RECOVERED | XVT_EVENT_F_CLOCK)
-#define SOURCE_LAST XVT_SOURCE_GUEST
+#define SOURCE_LAST XVT_SOURCE_SEEN
 #define NOTE_LAST   2u	     /* error */
 #define SLEEP_NS    1000000u /* error of what a line says of CLOCK_BOOTTIME */
 #define RATE_PART   8u	     /* the host's clock is never steered by as much */

@@ -13,12 +13,13 @@
 #include "base/u64.h"
 #include "base/vec.h"
 
-#define NEAR_NS	   1000000u   /* exchanges further apart do not limit each other */
-#define RATE_PART  30u	      /* what the recorder allows for the guest's rate */
-#define DOUBT_PART 1024u      /* by which the rate may have been another one then */
-#define EARLY	   4u	      /* first nodes of a ring, before its rate was known */
-#define ROUND_NS   3u	      /* rounding of conversions */
-#define NODES_MOST 64u	      /* compared with one sample: a hostile file may have any number */
+#define NEAR_NS	   1000000u /* exchanges further apart do not limit each other */
+#define RATE_PART  30u	    /* what the recorder allows for the guest's rate */
+#define DOUBT_PART 1024u    /* by which the rate may have been another one then */
+#define EARLY	   4u	    /* first nodes of a ring, before its rate was known */
+#define ROUND_NS   3u	    /* rounding of conversions */
+#define SEEN_NS	   60u	    /* the same, and a step of the guest's clock that is left in a bound */
+#define NODES_MOST 64u	    /* compared with one sample: a hostile file may have any number */
 #define LONG_NS	   100000000u /* a rate is judged over gaps of that length */
 #define LONG_PART  8u
 #define CREEP_NS   20000000u
@@ -111,10 +112,22 @@ static bool is_formula(const struct xvt_clock_node *n)
 	       n->source == XVT_SOURCE_GUEST;
 }
 
-/* A formula's node, too, is measured by exchanges, which the formula has to agree with. */
-static uint32_t source_of_samples(const struct xvt_clock_node *n)
+/* A formula's node, too, is measured: by exchanges, or by when an event was seen. The formula has
+ * to agree with them. */
+static bool is_made_of(const struct xvt_clock_node *n, const struct xvt_clock_sample *s)
 {
-	return n->source == XVT_SOURCE_HOST ? XVT_SOURCE_HOST : XVT_SOURCE_HANDSHAKE;
+	if (is_formula(n))
+		return s->source == XVT_SOURCE_HANDSHAKE || s->source == XVT_SOURCE_SEEN;
+	return s->source == n->source;
+}
+
+/* When its event was seen: a node cannot be later than that, nor before the look that its recorder
+ * counts with. It may lie anywhere between them, by other events. */
+static void add_seen(struct xvt_verify_ring *r, size_t node, uint64_t lo, uint64_t hi)
+{
+	r->proofs[node].samples++;
+	r->proofs[node].lo_ns = lo;
+	r->proofs[node].hi_ns = hi;
 }
 
 static void wrong_source(struct xvt_verify_state *v, const struct xvt_clock_node *n,
@@ -147,9 +160,10 @@ int xvt_verify_prove(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 
 		if (n->source == XVT_SOURCE_HANDSHAKE && s->source == XVT_SOURCE_HANDSHAKE)
 			limit(r, i, s, lo, hi);
-		else if (n->guest == s->guest && is_measured(n) &&
-			 s->source != source_of_samples(n))
+		else if (n->guest == s->guest && is_measured(n) && !is_made_of(n, s))
 			wrong_source(v, n, s);
+		else if (n->guest == s->guest && n->source == XVT_SOURCE_SEEN)
+			add_seen(r, i, lo, hi);
 	}
 	return 0;
 }
@@ -167,6 +181,26 @@ static void check_proof(struct xvt_verify_state *v, const struct xvt_clock_node 
 		bound_violation(v, n, "bound",
 				xvt_u64_larger(n->host_ns > p->lo_ns ? n->host_ns - p->lo_ns : 0,
 					       p->hi_ns > n->host_ns ? p->hi_ns - n->host_ns : 0));
+}
+
+static void check_seen(struct xvt_verify_state *v, const struct xvt_clock_node *n,
+		       const struct xvt_verify_proof *p)
+{
+	char text[XVT_VERIFY_RING_TEXT];
+
+	if (xvt_u64_sum(n->host_ns, n->bound_ns) > xvt_u64_sum(p->hi_ns, SEEN_NS))
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "%s: clock node at %" PRIu64 " ns within %" PRIu64
+				     " ns may be later than its event was seen, at %" PRIu64 " ns",
+				     xvt_verify_ring_text(v, n->ring, text), n->host_ns,
+				     n->bound_ns, p->hi_ns);
+	if (xvt_u64_sum(n->host_ns, SEEN_NS) < xvt_u64_sum(p->lo_ns, n->bound_ns))
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "%s: clock node at %" PRIu64 " ns within %" PRIu64
+				     " ns may be before the look that had not seen its event, at "
+				     "%" PRIu64 " ns",
+				     xvt_verify_ring_text(v, n->ring, text), n->host_ns,
+				     n->bound_ns, p->lo_ns);
 }
 
 /* A formula is right to a tick, so a node with a larger bound is of no formula. */
@@ -216,10 +250,13 @@ static void check_rate(struct xvt_verify_state *v, const struct xvt_verify_ring 
 }
 
 /* A node that an earlier recorder left in a region has no samples in this file. */
-static void unproven(struct xvt_verify_state *v, const struct xvt_clock_node *n)
+static void no_sample(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		      const struct xvt_clock_node *n)
 {
 	char text[XVT_VERIFY_RING_TEXT];
 
+	if (!r->samples || !v->t->ended || v->t->info.set_number)
+		return;
 	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
 			     "%s: clock node at %" PRIu64 " ns is made of no sample",
 			     xvt_verify_ring_text(v, n->ring, text), n->host_ns);
@@ -239,11 +276,13 @@ void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring)
 
 		if (is_formula(n))
 			check_exact(v, n);
-		if (n->source != XVT_SOURCE_HANDSHAKE)
+		if (n->source != XVT_SOURCE_HANDSHAKE && n->source != XVT_SOURCE_SEEN)
 			continue;
-		if (r->proofs && r->proofs[i].samples)
+		if (!r->proofs || !r->proofs[i].samples)
+			no_sample(v, r, n);
+		else if (n->source == XVT_SOURCE_SEEN)
+			check_seen(v, n, &r->proofs[i]);
+		else
 			check_proof(v, n, &r->proofs[i]);
-		else if (r->samples && v->t->ended && !v->t->info.set_number)
-			unproven(v, n);
 	}
 }

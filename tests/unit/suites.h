@@ -36,6 +36,7 @@ Suite *clock_suite(void);
 Suite *clock_formula_suite(void);
 Suite *clock_host_suite(void);
 Suite *clock_kvm_suite(void);
+Suite *clock_seen_suite(void);
 Suite *clock_sets_suite(void);
 Suite *clock_sound_suite(void);
 Suite *page_suite(void);
