@@ -142,6 +142,8 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, dat_suite());
 	srunner_add_suite(runner, verify_suite());
 	srunner_add_suite(runner, serve_suite());
+	srunner_add_suite(runner, condition_suite());
+	srunner_add_suite(runner, trigger_suite());
 	srunner_add_suite(runner, stat_suite());
 	/* make check runs these two beside the others. */
 	if (!getenv("XVT_WITHOUT_LONG")) {

@@ -104,8 +104,13 @@ Suite *path_suite(void);
 Suite *reclock_suite(void);
 Suite *reclock_map_suite(void);
 Suite *verify_suite(void);
-/* cli */
+/* flight */
+Suite *condition_suite(void);
+Suite *trigger_suite(void);
+/* record */
+/* control */
 Suite *serve_suite(void);
+/* cli */
 Suite *stat_suite(void);
 
 /* A directory of this run's own, removed at its end. */
