@@ -144,6 +144,9 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, serve_suite());
 	srunner_add_suite(runner, condition_suite());
 	srunner_add_suite(runner, trigger_suite());
+	srunner_add_suite(runner, record_words_suite());
+	srunner_add_suite(runner, keep_old_suite());
+	srunner_add_suite(runner, opt_file_suite());
 	srunner_add_suite(runner, stat_suite());
 	/* make check runs these two beside the others. */
 	if (!getenv("XVT_WITHOUT_LONG")) {

@@ -11,6 +11,7 @@
 Suite *loop_suite(void);
 Suite *loop_why_suite(void);
 Suite *opt_suite(void);
+Suite *opt_file_suite(void);
 Suite *out_suite(void);
 Suite *pool_suite(void);
 Suite *rules_suite(void);
@@ -108,6 +109,8 @@ Suite *verify_suite(void);
 Suite *condition_suite(void);
 Suite *trigger_suite(void);
 /* record */
+Suite *record_words_suite(void);
+Suite *keep_old_suite(void);
 /* control */
 Suite *serve_suite(void);
 /* cli */
