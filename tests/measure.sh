@@ -57,6 +57,17 @@ in_loop() {
 	awk '$2 == $4 && $3 != $5 { print $2 "/" $3, $2 "/" $5 }' | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
 }
 
+echo "comments"
+tests/check-words.sh | sed 's/^words: /  /'
+
+echo "lines of unit tests for each line of a folder"
+for dir in tests/unit/*/; do
+	name=$(basename "$dir")
+	[ -d "host/$name" ] || continue
+	awk -v name="$name" -v tests="$(cat "$dir"*.[ch] | wc -l)" -v lines="$(cat "host/$name"/*.[ch] | wc -l)" \
+		'BEGIN { printf "  %-10s %6d  %.2f\n", name, tests, tests / lines }'
+done
+
 find "$build/host" -mindepth 2 -name '*.o' | edges '/host/([a-z]+)/([a-z0-9_]+)\.o:' >"$work/edges"
 echo "folders that need each other to link"
 awk '$2 != $4 { print $2, $4 }' "$work/edges" | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"

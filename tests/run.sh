@@ -12,6 +12,7 @@
 #   tests/run.sh layers      the check of the arrows between the folders
 #   tests/run.sh commands    the check of compile_commands.json
 #   tests/run.sh docs        the check of the documents
+#   tests/run.sh words       the check of the comments' words
 #   tests/run.sh unit        the Check programs
 #   tests/run.sh host        one Check program
 #   tests/run.sh epoll       its suites of the event loop, without io_uring
@@ -166,6 +167,10 @@ docs() {
 	one docs tests/as-test.sh "pages are listed, links lead somewhere, lines fit" tests/check-docs.sh
 }
 
+words() {
+	one words tests/as-test.sh "comments use the field's words" tests/check-words.sh
+}
+
 commands() {
 	one commands tests/as-test.sh "compile_commands.json has each C file" tests/check-commands.sh "$BUILD"
 }
@@ -201,6 +206,7 @@ quick() {
 	layers
 	commands
 	docs
+	words
 	for t in tests/cli/t*.sh; do
 		if grep -q '^# slow: ' "$t"; then
 			left=$((left + 1))
@@ -223,6 +229,7 @@ whole() {
 	layers
 	commands
 	docs
+	words
 	unit
 	for t in tests/cli/t*.sh; do
 		[ -e "$t" ] && script "cli/$(basename "$t" .sh)" "$t"
@@ -304,6 +311,7 @@ for what in "${@:-fast}"; do
 	layers) layers ;;
 	commands) commands ;;
 	docs) docs ;;
+	words) words ;;
 	unit) unit ;;
 	epoll) epoll ;;
 	*/*)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_panic.c - the kernel panics: its last words, as a record in the ring of the CPU that does. A
- * kernel that boots another one to dump itself (kdump) tells nobody before, unless it is booted
+ * kernel that boots another one to dump itself (kdump) does not tell before, unless it is booted
  * with crash_kexec_post_notifiers.
  */
 #include <linux/limits.h>

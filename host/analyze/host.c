@@ -264,7 +264,7 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 	int err = 0;
 
 	if (t->state == THREAD_OFF) {
-		/* It came to this CPU from another's queue, which nobody recorded. */
+		/* It came to this CPU from another's queue, without a recorded event. */
 		if (t->waits)
 			charge(a, t, 0, false, ns);
 		t->off.end_ns = ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * parts.h - how the parts of analyze/ share a pass. Nobody else includes it.
+ * parts.h - how the parts of analyze/ share a pass. Only they include it.
  *
  * A vCPU's thread is on a CPU of the host, or off it. The times of its switches are the host's own.
  * While it is off, the guest does nothing on that vCPU, so none of the vCPU's events is inside such

@@ -101,8 +101,8 @@ out:
 	return status == -EAGAIN ? XVT_EXIT_OK : status;
 }
 
-/* A recorder that has just begun a file has not written its first chunk. Returns false if nobody
- * will. */
+/* A recorder that has just begun a file has not written its first chunk. Returns false if no
+ * recorder will. */
 static bool wait_for_begin(const struct follow *f, const char *path)
 {
 	struct stat st;

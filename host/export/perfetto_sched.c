@@ -84,7 +84,7 @@ static struct xvt_pf_running made_task(const struct xvt_pf_ring *r, const struct
 	return t;
 }
 
-/* A switch that nobody recorded. */
+/* A switch that was not recorded. */
 static int put_switch(struct xvt_pf_ring *r, uint64_t ns, const struct xvt_pf_running *prev,
 		      const struct xvt_pf_running *next)
 {

@@ -33,7 +33,7 @@ int xvt_armed_vmm_listen(struct xvt_armed_vmm **v, const struct xvt_armed_vmm_ho
 /* Returns whether its kernel panicked, or its VMM did not end in order, since the call before. */
 bool xvt_armed_vmm_crashed(struct xvt_armed_vmm *v); /* NULL: false */
 
-/* Returns whether it has no events because somebody wants that, as xvt_vmm_rests(). */
+/* Returns whether it has no events because its user wants that, as xvt_vmm_rests(). */
 bool xvt_armed_vmm_rests(const struct xvt_armed_vmm *v); /* NULL: false */
 
 /* The machine is another domain now: the next call listens to that. NULL: no effect. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * parts.h - how the parts of path/ share a trace. Nobody else includes it.
+ * parts.h - how the parts of path/ share a trace. Only they include it.
  *
  * The events of the range are kept in short records, in order of time. Records of one ring are in
  * the order in which they were written, which needs no clock. A guest's record and one of another

@@ -2,8 +2,8 @@
 /*
  * rules.h - which files a process has business with, and what it may do to them. A path that a rule
  * names is opened from the rule's own folder on, and nothing beneath it leads out of that folder.
- * Links on the way to that folder count as they are when the rule is made: whoever may replace them
- * later gains nothing.
+ * Links on the way to that folder count as they are when the rule is made: a user who may replace
+ * them later gains nothing.
  */
 #ifndef XVT_RULES_H
 #define XVT_RULES_H

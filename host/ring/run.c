@@ -198,7 +198,7 @@ static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 		ns = xvt_clock_segment_ns(&line, ts);
 		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
 			break;
-		/* It begins another run, so that whoever puts that out finds it. */
+		/* The panic begins another run, so that the writer of that run finds it. */
 		if (xvt_unlikely(xvt_header_id(header) == XVT_ID_PANIC))
 			break;
 		if (xvt_likely(xvt_header_id(header) != XVT_ID_DISCARDED)) {

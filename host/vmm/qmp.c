@@ -70,7 +70,7 @@ struct qmp {
 	bool incoming;	     /* an incoming migration is running */
 	bool finishing;	     /* an outgoing migration is finishing */
 	bool moved;	     /* an outgoing migration is complete */
-	const char *trouble; /* why the STOP comes that follows; "": somebody wants it */
+	const char *trouble; /* why the STOP comes that follows; "": a user wants it */
 	char shutdown[64];   /* reason of SHUTDOWN, empty before it */
 	size_t used;
 	char line[LINE_BYTES];

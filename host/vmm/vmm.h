@@ -69,7 +69,7 @@ void xvt_vmm_report(xvt_vmm_fn fn, void *arg, enum xvt_vmm_event event, uint64_t
 		    int err, const char *why_format, ...) __attribute__((format(printf, 6, 7)));
 
 /*
- * Whether a machine rests because somebody wants it to, so that it has no events: it is paused,
+ * Whether a machine rests because its user wants it to, so that it has no events: it is paused,
  * saved, moved or shut down. An I/O error, a watchdog and a panic stop one that is to run. before:
  * what it did before this report.
  */

@@ -20,11 +20,11 @@
 #define SYSFS	    "/sys/class/misc/xvtrace"
 #define PARAMETERS  "/sys/module/xvtrace/parameters"
 #define KSYMS_CHUNK (64u << 10)
-/* Events of the configuration are on in an instance of ftrace's of their own: those that somebody
+/* Events of the configuration are on in an instance of ftrace's of their own: those that a user
  * switches on or off elsewhere are left alone. */
 #define CONFIG	    "/etc/xvtrace/guest.conf"
 #define INSTANCE    "instances/xvtrace"
-#define BUFFER_KB   "16" /* of its buffer, for each CPU: nobody reads it */
+#define BUFFER_KB   "16" /* of its buffer, for each CPU, which no program reads */
 
 static const char *tracefs;
 static int device = -1;
