@@ -27,17 +27,20 @@ find host -name '*.c' -exec awk '
 	sort -rn | head -n 5 | sed 's/^/  /'
 
 echo "largest structs, in bytes"
-{
-	echo '#include <stdio.h>'
-	find host -name '*.h' -printf '#include "%P"\n' | sort
-	echo 'int main(void) {'
-	find host -name '*.h' -exec sed -n 's/^struct \([a-z_0-9]*\) {$/printf("%zu \1\\n", sizeof(struct \1));/p' {} +
-	echo '}'
-} >"$work/sizes.c"
-# shellcheck disable=SC2046
-${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -w -Ishared -Ihost -o "$work/sizes" "$work/sizes.c" \
-	$(pkg-config --cflags liburing libtraceevent jansson 2>/dev/null)
-"$work/sizes" | sort -rn | head -n 8 | sed 's/^/  /'
+# A program for each folder: two of them may have structs of one name.
+for dir in host/*/; do
+	{
+		echo '#include <stdio.h>'
+		find "$dir" -name '*.h' | sed 's|^host/\(.*\)|#include "\1"|' | sort
+		echo 'int main(void) {'
+		find "$dir" -name '*.h' -exec sed -n 's/^struct \([a-z_0-9]*\) {$/printf("%zu \1\\n", sizeof(struct \1));/p' {} +
+		echo '}'
+	} >"$work/sizes.c"
+	# shellcheck disable=SC2046
+	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -w -Ishared -Ihost -o "$work/sizes" "$work/sizes.c" \
+		$(pkg-config --cflags liburing libtraceevent jansson 2>/dev/null)
+	"$work/sizes"
+done | sort -rn | head -n 8 | sed 's/^/  /'
 
 # edges PATTERN: "SYMBOL FOLDER FILE FOLDER FILE" for each use, of the objects whose names are on stdin.
 # PATTERN has groups for the folder and the file in a line of nm.
