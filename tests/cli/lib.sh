@@ -29,13 +29,13 @@ adds_up() {
 	return 1
 }
 
-# measure FOLDER: $most is the most bytes that its files took together, a file of several names once. Files of different
-# moments do not count: while they are looked at, the oldest may be removed and others begun.
+# measure FOLDER: $most is the most bytes of the disk that its files took together, a file of several names once. Files of
+# different moments do not count: while they are looked at, the oldest may be removed and others begun.
 most=0
 measure() {
 	local names now
 	names=$(find "$1" 2>/dev/null)
-	now=$(find "$1" -type f -printf '%i %s\n' 2>/dev/null | sort -u -k 1,1 | awk '{ sum += $2 } END { print sum + 0 }')
+	now=$(find "$1" -type f -printf '%i %b\n' 2>/dev/null | sort -u -k 1,1 | awk '{ sum += $2 * 512 } END { print sum + 0 }')
 	[ "$(find "$1" 2>/dev/null)" != "$names" ] || [ "$now" -le "$most" ] || most=$now
 }
 
@@ -81,11 +81,4 @@ END
 	python3 "$work/manager.py" "$1" >"$2" &
 	pids+=($!)
 	poll test -S "$1"
-}
-
-# disk_of FOLDER [RECORDER]: bytes of the disk that its files take, all at one moment: the recorder stands still meanwhile
-disk_of() {
-	[ $# -lt 2 ] || kill -STOP "$2"
-	find "$1" -type f -printf '%i %b\n' 2>/dev/null | sort -u | awk '{ bytes += $2 * 512 } END { print bytes + 0 }'
-	[ $# -lt 2 ] || kill -CONT "$2"
 }

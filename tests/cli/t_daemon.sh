@@ -201,7 +201,7 @@ kill -HUP $daemon
 logged() { grep -q "$1" "$work/log"; }
 check "reload: what takes a restart is named" poll logged 'mode: warning: changed; it takes effect after a restart'
 check "reload: the log has what is new" poll logged "^xvtrace: note: the configuration $conf was read again; new from here on: keep-size\$"
-few() { [ "$(disk_of "$work/set")" -le $((3 << 20)) ]; }
+few() { most=0 && measure "$work/set" && [ "$most" -gt 0 ] && [ "$most" -le $((3 << 20)) ]; }
 check "what does not, takes effect" poll few
 check "the log has each next file" poll logged "^xvtrace: note: goes on in the next file, $work/set/00000003.xvt\$"
 check "once" test "$(grep -c 'goes on in the next file, .*/00000003.xvt' "$work/log")" -eq 1
