@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # One guest: its kernel's events, by name and field, from every context; the host asks for an
 # event and is obeyed only where the guest's owner allowed it; a module that cannot work says why.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # ftrace is the judge: a real guest keeps the same events in ftrace's own ring and in ours.
 # Every entry must be in both, once, with the same bytes, in its place. See xvt-judge.c.
 set -euo pipefail

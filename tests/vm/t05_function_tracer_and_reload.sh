@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # The module is loaded and unloaded in a loop under the function tracer, in a guest that panics
 # at the first warning, while the host records. Nothing may break, and every count must hold.
 set -euo pipefail

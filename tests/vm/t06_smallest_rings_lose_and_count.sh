@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # Rings of the smallest size under a heavy load of numbered markers: what is lost is counted, by
 # counters that know nothing of each other, and shown between the right two numbers.
 set -u

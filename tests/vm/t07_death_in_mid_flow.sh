@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # A guest dies between two instructions (kill -9 of QEMU), or panics, while it writes numbered
 # markers: the other guest's trace goes on, and what record and salvage found together is 0..n
 # without hole or duplicate.

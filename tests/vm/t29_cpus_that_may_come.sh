@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # shellcheck disable=SC2317
 # A guest of 2 CPUs that may get 16: those that are there have the room, one that comes has a ring before its first event,
 # and one for which none is left is told, in the guest's log and by the recorder.

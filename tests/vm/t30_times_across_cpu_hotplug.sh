@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # shellcheck disable=SC2317
 # CPUs of a guest go and come back, are plugged in, and under KVM taken out and plugged in again,
 # while it is recorded; once by a recorder that gets 4 ms of each 150 ms. The second witness

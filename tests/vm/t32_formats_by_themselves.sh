@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # shellcheck disable=SC2317
 # A guest that switches events on before its module is there and reboots twice, under `record --follow`,
 # which asks it for more: all events have their formats, by no hand in the guest; and what both ftrace

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # A guest with Linux 6.12 and nothing of xvtrace: its kernel's command line puts ftrace's ring into
 # memory that the host shares. The reader of such rings has all events that the guest's kernel
 # counts, with the stamps that it prints; of a ring that is too short for the reader, a part.
