@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# apart: guests with files of their own
 # One guest with a doorbell, idle but for bursts of events: the recorder sleeps, the guest's module rings when a sub-buffer
 # is full, and that wakes it. Another recorder comes, and the module anew, while QEMU and the server go on.
 set -u
