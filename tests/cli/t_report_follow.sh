@@ -88,7 +88,7 @@ kill -TERM "$recorder"
 wait "$recorder"
 kill -KILL $emit
 wait $emit 2>/dev/null
-check "... and counts no line of a loss" [ "$(grep -vcE "^[^ ]+ [^ ]+ (LOST|WAITS) " "$work/lost")" = 30000 ]
+check "... and counts no line of a loss" [ "$(grep -vcE "^[^ ]+ +[^ ]+ +(LOST |WAITS: )" "$work/lost")" = 30000 ]
 
 # -- a set, and a recorder that dies ------------------------------------------------------
 
