@@ -51,22 +51,34 @@ static bool newest_of(const char *folder, char *path, size_t size)
 	return found;
 }
 
+static pid_t locker_of(const char *path, mode_t type)
+{
+	struct xvt_mapped_file file;
+	struct stat st;
+
+	if (stat(path, &st) || (st.st_mode & S_IFMT) != type)
+		return 0;
+	file = (struct xvt_mapped_file){ st.st_dev, st.st_ino };
+	return xvt_file_locker(&file);
+}
+
 /* A recorder locks the file that it writes (trace/file_sink.h). */
 pid_t xvt_beside_writer(const char *path)
 {
-	struct xvt_mapped_file file;
 	char newest[PATH_MAX];
-	struct stat st;
 
 	if (xvt_set_is_folder(path)) {
 		if (!newest_of(path, newest, sizeof(newest)))
 			return 0;
 		path = newest;
 	}
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return 0;
-	file = (struct xvt_mapped_file){ st.st_dev, st.st_ino };
-	return xvt_file_locker(&file);
+	return locker_of(path, S_IFREG);
+}
+
+/* It locks the folder, too, as long as it is at work (trace/file_set.h). */
+pid_t xvt_beside_recorder(const char *folder)
+{
+	return locker_of(folder, S_IFDIR);
 }
 
 pid_t xvt_beside_writer_of(const char *const *paths, size_t count)

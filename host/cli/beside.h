@@ -19,7 +19,9 @@ void xvt_beside_look(const char *const *paths, size_t count, struct xvt_beside *
 
 /* Returns the process that writes the trace at `path`; 0: none, or unknown. */
 pid_t xvt_beside_writer(const char *path);
-/* The same of one of several traces. */
+/* Returns the recorder of the set in that folder; 0: none is at work, or unknown. */
+pid_t xvt_beside_recorder(const char *folder);
+/* xvt_beside_writer() of one of several traces. */
 pid_t xvt_beside_writer_of(const char *const *paths, size_t count);
 
 /* Print that there are more traces, for a command that does not read them. what: the command that

@@ -21,13 +21,16 @@
 #include "trace/set_name.h"
 
 #define LOOK_MS	 200u
-#define WORK_MAX 4u /* the wait is at least so many times what a batch took */
+#define NOBODY	 10u /* looks at a file alone that is empty and not locked: it may be so new */
+#define WORK_MAX 4u  /* the wait is at least so many times what a batch took */
 
 struct follow {
 	const struct xvt_select *s;
 	struct xvt_export *x;
 	struct xvt_out *out;
-	uint64_t took_ns; /* by the last batch */
+	uint64_t took_ns;   /* by the last batch */
+	const char *folder; /* of the set; NULL: a file alone */
+	uint32_t number;    /* of its file that is read */
 };
 
 static volatile sig_atomic_t stopped;
@@ -101,14 +104,36 @@ out:
 	return status == -EAGAIN ? XVT_EXIT_OK : status;
 }
 
+/* The number of the set's first file behind `number`; 0: there is none. */
+static uint32_t next_of(const char *folder, uint32_t number)
+{
+	struct xvt_set_list files;
+	uint32_t next = 0;
+
+	if (xvt_set_list(folder, &files))
+		return 0;
+	for (size_t i = files.count; i-- > 0 && files.numbers[i] > number;)
+		next = files.numbers[i];
+	xvt_set_list_free(&files);
+	return next;
+}
+
+/* A recorder locks a file of a set after it has made it. It has locked the folder before. */
+static bool is_written(const struct follow *f, const char *path)
+{
+	return xvt_beside_writer(path) ||
+	       (f->folder && xvt_beside_recorder(f->folder) && !next_of(f->folder, f->number));
+}
+
 /* A recorder that has just begun a file has not written its first chunk. Returns false if no
  * recorder will. */
 static bool wait_for_begin(const struct follow *f, const char *path)
 {
+	unsigned int looks = 0;
 	struct stat st;
 
 	while (!stopped && !stat(path, &st) && S_ISREG(st.st_mode) && !st.st_size) {
-		if (!xvt_beside_writer(path))
+		if (!is_written(f, path) && (f->folder || looks++ == NOBODY))
 			return false;
 		wait_a_moment(f);
 	}
@@ -130,7 +155,7 @@ static int follow_trace(struct follow *f, const char *path)
 		if (got < 0 || info->ended || (!got && !written))
 			break;
 		/* What it wrote last is there once it is gone. */
-		written = xvt_beside_writer(path) != 0;
+		written = is_written(f, path);
 		if (written)
 			wait_a_moment(f);
 	}
@@ -162,20 +187,6 @@ static int follow_file(struct follow *f, const char *path)
 	return status;
 }
 
-/* The number of the set's first file behind `number`; 0: there is none. */
-static uint32_t next_of(const char *folder, uint32_t number)
-{
-	struct xvt_set_list files;
-	uint32_t next = 0;
-
-	if (xvt_set_list(folder, &files))
-		return 0;
-	for (size_t i = files.count; i-- > 0 && files.numbers[i] > number;)
-		next = files.numbers[i];
-	xvt_set_list_free(&files);
-	return next;
-}
-
 /* The files of a set from that number on, one after the other. A recorder makes the next one before
  * it ends one. */
 static int follow_set(struct follow *f, const char *folder, uint32_t number)
@@ -192,6 +203,8 @@ static int follow_set(struct follow *f, const char *folder, uint32_t number)
 	for (; number && !status && !is_enough(f); number = next) {
 		if (!xvt_set_path(folder, number, path, sizeof(path)))
 			return XVT_EXIT_FAIL;
+		f->folder = folder;
+		f->number = number;
 		status = follow_file(f, path);
 		next = next_of(folder, number);
 		if (next && next - 1 != number && !f->s->quiet)
