@@ -74,7 +74,7 @@ static struct thread *thread_of(struct xvt_analyze *a, int tid)
 
 /* -- are all switches recorded? -------------------------------------------------------- */
 
-#define LOOK_AHEAD 50000u
+#define LOOK_AHEAD 10000u
 
 /* Whether it is a thread of a VMM, by the name that the recorder gave it: "g1:vcpu0". */
 static bool is_of_vmm(struct xvt_analyze *a, struct xvtrace_reader *r, int tid)
@@ -98,12 +98,12 @@ static bool is_of_vmm(struct xvt_analyze *a, struct xvtrace_reader *r, int tid)
  * filter leaves those out.
  */
 static void check_chain(struct xvt_analyze *a, struct xvtrace_reader *r, struct host_cpu *c,
-			int prev, int next, uint64_t ns)
+			int prev, int next, bool of_vcpu, uint64_t ns)
 {
 	struct host *h = &a->host;
 
 	h->breaks |= c->known && c->tid != prev;
-	if (!h->has_others)
+	if (!h->has_others && !of_vcpu)
 		h->has_others = !is_of_vmm(a, r, prev) && !is_of_vmm(a, r, next);
 	h->filtered = h->breaks && !h->has_others;
 	*c = (struct host_cpu){ true, next, ns };
@@ -125,7 +125,7 @@ static int look_at(struct xvt_analyze *a, struct xvtrace_reader *r, const struct
 		return -ENOMEM;
 	if (t->kind == PART_SWITCH)
 		check_chain(a, r, c, (int)part_number(ev, t, SWITCH_PREV),
-			    (int)part_number(ev, t, SWITCH_NEXT), ev->ns);
+			    (int)part_number(ev, t, SWITCH_NEXT), false, ev->ns);
 	return 0;
 }
 
@@ -319,6 +319,7 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	const unsigned int cpu = ev->ring->cpu;
 	struct host_cpu *c = cpu_of(&a->host, cpu);
 	struct thread *t;
+	bool of_vcpu;
 	int err = 0;
 
 	if (!c)
@@ -327,12 +328,14 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	a->host.missing += c->known && c->tid != prev;
 	charge_waiting(a, cpu, c, prev, ev->ns);
 	t = thread_of(a, next);
+	of_vcpu = t;
 	if (t)
 		err = switch_in(a, t, cpu, ev->ns);
 	t = thread_of(a, prev);
+	of_vcpu |= t != NULL;
 	if (t && !err)
 		err = switch_out(a, t, cpu, off_of(part_number(ev, type, SWITCH_STATE)), ev->ns);
-	check_chain(a, a->reader, c, prev, next, ev->ns);
+	check_chain(a, a->reader, c, prev, next, of_vcpu, ev->ns);
 	return err;
 }
 

@@ -37,10 +37,18 @@ void xvtrace_value(const struct xvtrace_event *event, const struct xvtrace_field
 		   struct xvtrace_value *value)
 {
 	const struct xvt_lib_event *e = xvt_lib_event(event);
+	const struct xvt_field *f = field_of(e->type, field);
 	struct xvt_value v;
 
-	xvt_field_get(field_of(e->type, field), &e->ev, &v);
 	value->field = field;
+	/* Most are numbers. */
+	if (f->kind == XVT_FIELD_UINT || f->kind == XVT_FIELD_INT) {
+		value->u = xvt_field_number(f, &e->ev);
+		value->data = e->ev.payload + f->offset;
+		value->count = 0;
+		return;
+	}
+	xvt_field_get(f, &e->ev, &v);
 	value->u = v.u;
 	value->data = v.data;
 	value->count = v.count;
