@@ -153,6 +153,17 @@ instructions() {
 	steps=$(XVTRACE_SANDBOX=off valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null | sed -n 's/.*Collected : //p')
 }
 
+# an_event NAME RINGS EVENTS COMMAND...: instructions for each event, where valgrind is
+an_event() {
+	local name=$1 rings=$2 n=$3
+	shift 3
+	have valgrind || { skip "$name, instructions" "valgrind is not installed" && return; }
+	instructions "$@"
+	steps=$(echo "${steps:-0} $n" | awk '{ printf "%.0f", $1 / $2 }')
+	printf '%-34s %5d rings %48s instructions an event\n' "$name" "$rings" "$steps"
+	rows+=("{ \"what\": \"$name, instructions an event\", \"rings\": $rings, \"instructions\": $steps }")
+}
+
 # SQL beside the bare reader with the same choice, which no event meets. By instructions, where valgrind is: ratios of
 # seconds are as exact as the machine is quiet.
 sql() { # RINGS EVENTS
@@ -222,6 +233,9 @@ analyses_rows() {
 	local bare
 	row "a bare reader with bounds" "$1" "$2" 3 "$build/tests/tools/xvt-read" -f 6 "$3"
 	bare=$rate
+	an_event "a bare reader" "$1" "$2" "$build/tests/tools/xvt-read" -n -f 0 "$3"
+	an_event "a bare reader with bounds" "$1" "$2" "$build/tests/tools/xvt-read" -n -f 6 "$3"
+	an_event "xvtrace stat" "$1" "$2" "$xvtrace" stat "$3"
 	row "xvtrace analyze, five in a pass" "$1" "$2" 3 \
 		"$xvtrace" analyze -q --json cpu,stalls,sched,irq,timer "$3" &&
 		ratio "a bare reader to analyze" "$1" "$bare" "$rate"

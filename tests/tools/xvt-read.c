@@ -2,10 +2,11 @@
 /*
  * xvt-read.c - a bare reader: reads a trace by libxvtrace, in one thread or in several.
  *
- *	xvt-read [-t THREADS] [-f FLAGS] [-l] FILE...
+ *	xvt-read [-t THREADS] [-f FLAGS] [-l | -n] FILE...
  *
  * Prints the number of events and a sum of all that they have, which depends on their order; with
- * -l a line for each event instead. -f: XVTRACE_RECLOCK and others, as a number.
+ * -l a line for each event instead, with -n no sum, so that it costs what the library does. -f:
+ *XVTRACE_RECLOCK and others, as a number.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ struct part {
 	struct xvtrace_reader *reader;
 	pthread_t thread;
 	bool list;
+	bool count;
 	uint64_t events;
 	uint64_t sum;
 	uint64_t scale; /* FACTOR to the power of the number of events: sums can be joined */
@@ -61,6 +63,8 @@ static void *read_part(void *arg)
 	p->scale = 1;
 	while ((got = xvtrace_next(p->reader, &e)) > 0) {
 		p->events++;
+		if (p->count)
+			continue;
 		p->sum = p->sum * FACTOR + sum_of(e);
 		p->scale *= FACTOR;
 		if (p->list)
@@ -74,12 +78,13 @@ static void *read_part(void *arg)
 }
 
 /* Reads all parts, each in a thread. */
-static void read_parts(struct part *parts, unsigned int count, bool list)
+static void read_parts(struct part *parts, unsigned int count, bool list, bool no_sum)
 {
 	for (unsigned int i = 0; i < count; i++) {
 		struct part *p = &parts[i];
 
 		p->list = list;
+		p->count = no_sum;
 		p->out = list ? open_memstream(&p->text, &p->len) : NULL;
 		if ((list && !p->out) || pthread_create(&p->thread, NULL, read_part, p)) {
 			perror("xvt-read");
@@ -114,7 +119,8 @@ static int print(struct part *parts, unsigned int count)
 	return err ? 1 : 0;
 }
 
-static int read_trace(struct xvtrace *trace, unsigned int threads, unsigned int flags, bool list)
+static int read_trace(struct xvtrace *trace, unsigned int threads, unsigned int flags, bool list,
+		      bool no_sum)
 {
 	struct xvtrace_reader *reader, *readers[THREADS_MAX];
 	struct part parts[THREADS_MAX] = { 0 };
@@ -132,7 +138,7 @@ static int read_trace(struct xvtrace *trace, unsigned int threads, unsigned int 
 		parts[i].reader = readers[i];
 	if (!threads)
 		parts[0].reader = reader;
-	read_parts(parts, threads ? threads : 1, list);
+	read_parts(parts, threads ? threads : 1, list, no_sum);
 	rc = print(parts, threads ? threads : 1);
 	for (unsigned int i = 0; i < threads; i++)
 		xvtrace_reader_free(readers[i]);
@@ -145,16 +151,18 @@ int main(int argc, char **argv)
 	unsigned int threads = 0, flags = XVTRACE_RECLOCK | XVTRACE_BOUND;
 	struct xvtrace_error error;
 	struct xvtrace *trace;
-	bool list = false;
+	bool list = false, no_sum = false;
 	int opt, rc;
 
-	while ((opt = getopt(argc, argv, "t:f:l")) >= 0) {
+	while ((opt = getopt(argc, argv, "t:f:ln")) >= 0) {
 		if (opt == 't')
 			threads = (unsigned int)strtoul(optarg, NULL, 10) % (THREADS_MAX + 1);
 		else if (opt == 'f')
 			flags = (unsigned int)strtoul(optarg, NULL, 0);
-		else
+		else if (opt == 'l')
 			list = true;
+		else
+			no_sum = true;
 	}
 	if (optind == argc)
 		return 2;
@@ -163,7 +171,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "xvt-read: %s\n", error.text);
 		return 1;
 	}
-	rc = read_trace(trace, threads, flags, list);
+	rc = read_trace(trace, threads, flags, list, no_sum);
 	for (size_t i = 0; i < xvtrace_damage_count(trace); i++) {
 		struct xvtrace_damage d;
 
