@@ -483,6 +483,30 @@ START_TEST(a_thread_that_the_recorder_named_has_that_name_in_texts)
 }
 END_TEST
 
+/* The name of task 601 and since when it has it, after an event with that field. */
+static void check_task(const char field[16], uint64_t ns, const char *name, uint64_t since_ns)
+{
+	uint64_t since;
+
+	xvt_decoder_task(ds.vm[0], 601, (const uint8_t *)field, ns);
+	ck_assert_str_eq(xvt_comm_since(ds.vm[0], 601, &since), name);
+	ck_assert_uint_eq(since, since_ns);
+}
+
+START_TEST(a_task_has_the_name_of_its_newest_event)
+{
+	check_task("work-1\0\0\0\0\0\0\0\0\0", 10, "work-1", 10);
+	check_task("work-1\0\0\0\0\0\0\0\0\0", 20, "work-1", 10);
+	check_task("work-2\0\0\0\0\0\0\0\0\0", 30, "work-2", 30);
+	check_task("work-2\0old-name", 40, "work-2", 30);
+	xvt_decoder_comm(ds.vm[0], 601, (const uint8_t *)"work-1", 6, 50);
+	check_task("work-2\0old-name", 60, "work-2", 60);
+	check_task("sixteen-letters!", 70, "sixteen-letters!", 70);
+	xvt_decoder_thread(ds.vm[0], 601, (const uint8_t *)"g1:vcpu0", 8);
+	check_task("work-1\0\0\0\0\0\0\0\0\0", 80, "g1:vcpu0", 0);
+}
+END_TEST
+
 START_TEST(a_type_that_is_not_first_is_refused)
 {
 	static const char text[] =
@@ -769,6 +793,7 @@ Suite *decode_suite(void)
 			    sizeof(declared) / sizeof(declared[0]));
 	tcase_add_loop_test(t, formats_of_probes_and_unions_are_read, 0,
 			    sizeof(odd) / sizeof(odd[0]));
+	tcase_add_test(t, a_task_has_the_name_of_its_newest_event);
 	tcase_add_test(t, a_type_that_is_not_first_is_refused);
 	tcase_add_test(t, records_that_do_not_fit_their_format_keep_its_name);
 	tcase_add_test(t, a_thread_that_the_recorder_named_has_that_name_in_texts);

@@ -204,9 +204,10 @@ static uint32_t make_record(struct ring *r, uint64_t *to, bool counts)
 	} else {
 		r->clock += any_bits(r->ts_bits);
 	}
-	/* What a short stamp has above its bits does not count. */
-	to[0] = header(flags & (XVT_H_SAME | XVT_H_FULL)
-			       ? r->clock
+	/* What a short stamp has above its bits does not count, nor any stamp of the same time. */
+	to[0] = header(flags & XVT_H_FULL ? r->clock
+		       : flags & XVT_H_SAME
+			       ? any()
 			       : (r->clock & ((1ull << r->ts_bits) - 1)) | any() << r->ts_bits,
 		       len8, id, flags);
 	for (i = head; i < len8; i++)
