@@ -10,6 +10,7 @@
 #include <linux/cpu.h>
 #include <linux/hrtimer.h>
 #include <linux/io.h>
+#include <linux/irq.h>
 #include <linux/kallsyms.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
@@ -30,6 +31,7 @@
 #endif
 
 #if defined(CONFIG_X86_64)
+#include <asm/hw_irq.h>
 #include <linux/kvm_para.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 16, 0)
 #include <linux/cc_platform.h>
@@ -54,6 +56,20 @@ static inline u64 xvt_clock_hz(void)
 static inline u32 xvt_hw_id(unsigned int cpu)
 {
 	return cpu_physical_id(cpu);
+}
+
+/* The vector of an interrupt whose handlers run; 0: not known. While one is moved to another CPU
+ * it may be that of its new place. irqd_cfg() trusts that the local APICs have it. */
+static inline unsigned int xvt_irq_vector(int irq)
+{
+	struct irq_data *data = irq_get_irq_data(irq), *root = data;
+
+	while (root && root->parent_data)
+		root = root->parent_data;
+	if (!root || !root->chip || !root->chip->name || strcmp(root->chip->name, "APIC") != 0 ||
+	    !root->chip_data)
+		return 0;
+	return READ_ONCE(irqd_cfg(data)->vector);
 }
 
 static inline bool xvt_clock_stable(void)
@@ -117,6 +133,12 @@ static inline u64 xvt_clock_hz(void)
 static inline u32 xvt_hw_id(unsigned int cpu)
 {
 	return (u32)cpu_logical_map(cpu);
+}
+
+/* The GIC gives the number of the interrupt itself. */
+static inline unsigned int xvt_irq_vector(int irq)
+{
+	return 0;
 }
 
 static inline int xvt_ask_pair(struct xvt_kvm_pair *pair)

@@ -43,6 +43,7 @@ struct xvt_irq_entry {
 	struct xvt_common common;
 	s32 irq;
 	char name[IRQ_NAME_LEN];
+	s32 vector; /* not in the kernel's own event; 0: not known */
 };
 
 struct xvt_irq_exit {
@@ -55,6 +56,7 @@ XVT_ASSERT(sizeof(struct xvt_common) == 8, "COMMON_FIELDS");
 XVT_ASSERT(offsetof(struct xvt_sched_switch, prev_state) == 32, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_sched_switch, next_prio) == 60, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_irq_entry, name) == 12, "the format text below");
+XVT_ASSERT(offsetof(struct xvt_irq_entry, vector) == 28, "the format text below");
 XVT_ASSERT(TASK_COMM_LEN == 16, "the format text below");
 
 enum xvt_probe_id { PROBE_SCHED_SWITCH, PROBE_IRQ_ENTRY, PROBE_IRQ_EXIT, PROBE_COUNT };
@@ -97,7 +99,7 @@ NOKPROBE_SYMBOL(probe_sched_switch);
 
 static void notrace probe_irq_entry(void *data, int irq, struct irqaction *action)
 {
-	struct xvt_irq_entry e = { .irq = irq };
+	struct xvt_irq_entry e = { .irq = irq, .vector = xvt_irq_vector(irq) };
 	int i;
 
 	fill_common(&e.common, PROBE_IRQ_ENTRY);
@@ -148,6 +150,7 @@ XVT_ASSERT(TASK_REPORT_MAX == 0x100, "prev_state in the format text above");
 static const char irq_entry_format[] = COMMON_FIELDS
 	XVT_FIELD("int irq", 8, 4, 1)
 	XVT_FIELD("char name[16]", 12, 16, 0)
+	XVT_FIELD("int vector", 28, 4, 1)
 	"\nprint fmt: \"irq=%d name=%s\", REC->irq, REC->name\n";
 
 static const char irq_exit_format[] = COMMON_FIELDS

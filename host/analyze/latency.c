@@ -199,6 +199,16 @@ static int add_start(struct xvt_analyze *a, const struct vcpu *v, struct latency
 	return add_to_event(a, v, "vcpu_start", "thread on a CPU -> guest's event", begun, ev);
 }
 
+/* The vector whose handler begins; 0: none does, or it is not known. */
+static unsigned int handled(const struct part_type *t, const struct xvtrace_event *ev)
+{
+	if (t->kind == PART_VECTOR)
+		return (unsigned int)part_number(ev, t, 0);
+	return t->kind == PART_IRQ_ENTRY && t->field[IRQ_VECTOR]
+		       ? (unsigned int)part_number(ev, t, IRQ_VECTOR)
+		       : 0;
+}
+
 static int guest(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
 {
 	struct vcpu *v = vcpu_of(a, ev->ring);
@@ -217,7 +227,7 @@ static int guest(struct xvt_analyze *a, const struct part_type *t, const struct 
 		err = add_to_event(a, v, "inject_guest", "injected -> guest's event", s->injected,
 				   ev);
 	s->injected.ns = 0;
-	if (!err && s->handler.ns && t->kind == PART_VECTOR && part_number(ev, t, 0) == s->vector) {
+	if (!err && s->handler.ns && s->vector && handled(t, ev) == s->vector) {
 		err = add_to_event(a, v, "inject_handler", "injected -> its vector's handler",
 				   s->handler, ev);
 		s->handler.ns = 0;

@@ -24,7 +24,7 @@ static const struct kind {
 	{ "sched", "sched_wakeup", PART_WAKING, true, { "pid", "target_cpu" }, 2 },
 	{ "sched", "sched_wakeup_new", PART_WAKING, true, { "pid", "target_cpu" }, 2 },
 	{ "sched", "sched_migrate_task", PART_MIGRATE, false, { "pid", "dest_cpu" }, 2 },
-	{ "irq", "irq_handler_entry", PART_IRQ_ENTRY, false, { "irq", "name" }, 1 },
+	{ "irq", "irq_handler_entry", PART_IRQ_ENTRY, false, { "irq", "name", "vector" }, 1 },
 	{ "irq", "irq_handler_exit", PART_IRQ_EXIT, false, { "irq" }, 1 },
 	{ "irq", "softirq_entry", PART_SOFTIRQ_ENTRY, false, { "vec" }, 1 },
 	{ "irq", "softirq_exit", PART_SOFTIRQ_EXIT, false, { "vec" }, 1 },

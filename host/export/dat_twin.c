@@ -106,6 +106,13 @@ static bool fits(const struct line *l, const struct xvtrace_field *f)
 	return f->kind == XVTRACE_STRING && (l->loc ? l->size == sizeof(uint32_t) : array);
 }
 
+/* Fields without a place in that format that may be left out: an interrupt's vector, which only the
+ * guest's module records. */
+static size_t own_fields(const struct xvtrace_type *type, const char *format)
+{
+	return xvtrace_field_named(type, "vector") && !strstr(format, " vector;");
+}
+
 /*
  * The places of a type's fields in records of another format. NULL: not all of them have one, or
  * there is no memory.
@@ -113,6 +120,7 @@ static bool fits(const struct line *l, const struct xvtrace_field *f)
 static struct dat_layout *layout_of(const struct xvtrace_type *type, const char *format)
 {
 	struct dat_layout *to = calloc(1, sizeof(*to) + type->fields * sizeof(to->places[0]));
+	const size_t own = own_fields(type, format);
 	struct line l;
 
 	if (!to)
@@ -131,7 +139,7 @@ static struct dat_layout *layout_of(const struct xvtrace_type *type, const char 
 			break;
 		to->places[to->count++] = (struct place){ l.offset, l.size, l.loc, f };
 	}
-	if (to->count == type->fields && !next_line(&format, &l))
+	if (to->count + own == type->fields && !next_line(&format, &l))
 		return to;
 	free(to);
 	return NULL;

@@ -103,6 +103,13 @@ static void walk_injection(struct xvt_path *p, uint32_t i, int tid)
 			  s.task);
 		return;
 	}
+	/* Of softirqs and of ftrace's own events the vector is not known. */
+	if (entry->kind == REC_IRQ_ENTRY && entry->b && entry->b != p->recs[j.at].a) {
+		walk_stop(p, XVT_PATH_END_HOLE, NULL,
+			  "%s has vector %d, and vector %d was injected before it", s.task,
+			  entry->b, p->recs[j.at].a);
+		return;
+	}
 	a = accepted(p, &j, ring->hw_id, &count);
 	if (a == NONE) {
 		walk_stop(p, XVT_PATH_END_HOLE, "record --host vcpu",

@@ -21,7 +21,7 @@ static const struct kind {
 	{ "sched", "sched_waking", REC_WAKING, 1, { "pid" } },
 	{ "sched", "sched_wakeup", REC_WAKEUP, 1, { "pid" } },
 	{ "sched", "sched_wakeup_new", REC_WAKEUP_NEW, 1, { "pid" } },
-	{ "irq", "irq_handler_entry", REC_IRQ_ENTRY, 1, { "irq", NULL, NULL, "name" } },
+	{ "irq", "irq_handler_entry", REC_IRQ_ENTRY, 1, { "irq", "vector", NULL, "name" } },
 	{ "irq", "irq_handler_exit", REC_IRQ_EXIT, 1, { "irq" } },
 	{ "irq", "softirq_entry", REC_SOFTIRQ_ENTRY, 1, { "vec" } },
 	{ "irq", "softirq_exit", REC_SOFTIRQ_EXIT, 1, { "vec" } },

@@ -56,7 +56,7 @@ struct record {
 #define SWITCH_LEN	 64u
 #define WAKEUP_LEN	 36u
 #define ENTRY_LEN	 32u
-#define PROBED_ENTRY_LEN 28u
+#define PROBED_ENTRY_LEN 32u
 #define EXIT_LEN	 16u
 #define SOFTIRQ_LEN	 12u
 #define ENTRY_NAME_LOC	 (16u | 16u << 16)
@@ -84,9 +84,10 @@ struct record {
 #define ENTRY_FIELDS                                                      \
 	COMMON_FIELDS "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n" \
 		      "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n\n"
-#define PROBED_ENTRY_FIELDS                                               \
-	COMMON_FIELDS "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n" \
-		      "\tfield:char name[16];\toffset:12;\tsize:16;\tsigned:0;\n\n"
+#define PROBED_ENTRY_FIELDS                                                       \
+	COMMON_FIELDS "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"         \
+		      "\tfield:char name[16];\toffset:12;\tsize:16;\tsigned:0;\n" \
+		      "\tfield:int vector;\toffset:28;\tsize:4;\tsigned:1;\n\n"
 #define EXIT_FIELDS                                                       \
 	COMMON_FIELDS "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n" \
 		      "\tfield:int ret;\toffset:12;\tsize:4;\tsigned:1;\n\n"

@@ -40,7 +40,8 @@ enum {
 	RAISE,
 	TIMERX,
 	PRINT,
-	OLD_INJECT
+	OLD_INJECT,
+	IRQ_VEC
 };
 
 static const struct format {
@@ -71,6 +72,10 @@ static const struct format {
 	  "sched_migrate_task",
 	  { "char comm[16];16;0", "pid_t pid;4;1", "int dest_cpu;4;1" } },
 	{ IRQ, "irq", "irq_handler_entry", { "int irq;4;1", "char name[16];16;0" } },
+	{ IRQ_VEC,
+	  "xvt",
+	  "irq_handler_entry",
+	  { "int irq;4;1", "char name[16];16;0", "int vector;4;1" } },
 	{ IRQX, "irq", "irq_handler_exit", { "int irq;4;1", "int ret;4;1" } },
 	{ SOFT, "irq", "softirq_entry", { "unsigned int vec;4;0" } },
 	{ SOFTX, "irq", "softirq_exit", { "unsigned int vec;4;0" } },
@@ -351,10 +356,12 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 	} else if (strcmp(what, "migrate") == 0) {
 		put_task(MIGRATE, a, (uint32_t)strtoul(b, NULL, 10), c);
 	} else if (strcmp(what, "irq") == 0) {
-		begin(IRQ, 8, 0);
+		begin(c[0] ? IRQ_VEC : IRQ, 8, 0);
 		u32(n);
 		snprintf((char *)rec.p + rec.len, 16, "%.15s", b);
 		rec.len += 16;
+		if (c[0])
+			u32((uint32_t)strtoul(c, NULL, 10));
 	} else if (strcmp(what, "irqx") == 0) {
 		begin(IRQX, 8, 0);
 		u32(n);

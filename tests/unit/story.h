@@ -15,7 +15,7 @@
  *	T VM:CPU xswitch PREV STATE NEXT	the record of the module's probe
  *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, irq or soft; irq:COMM-PID
  *	T VM:CPU migrate TASK CPU
- *	T VM:CPU irq N NAME, irqx N, soft N, softx N, raise N BY
+ *	T VM:CPU irq N NAME [VECTOR], irqx N, soft N, softx N, raise N BY
  *	T VM:CPU lost N [CAUSE]			full, or as the trace names it
  *	T VM:CPU accept|posted APIC VECTOR BY	of KVM, on the host; BY: as above, or irq-PID
  *	T VM:CPU inject VECTOR BY [again]	the same; oldinject: of Linux before 5.19

@@ -996,8 +996,11 @@ START_TEST(an_interrupt_is_found_by_apic_and_vector)
 		"110 h:0 inject 48 x-509\n"
 		"115 h:0 inject 48 x-509 again\n"
 		"150 g1:1 soft 1\n"
-		"160 g1:1 vector 49\n"
-		"170 g1:1 vector 48\n"
+		"155 g1:1 irq 25 other\n" /* as of ftrace: its vector is not known */
+		"160 g1:1 irq 24 other 49\n"
+		"165 g1:1 irqx 24\n"
+		"170 g1:1 irq 23 disk 48\n"
+		"175 g1:1 irqx 23\n"
 		"200 h:1 accept 9 50 irq-508\n" /* by whom is not known */
 		"210 h:0 inject 50 x-509\n"
 		"211 g1:1 softx 1\n" /* within its bound */

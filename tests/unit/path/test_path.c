@@ -476,6 +476,29 @@ START_TEST(an_injection_leads_to_what_raised_it)
 }
 END_TEST
 
+/* The module's record has the vector. */
+#define INTERRUPT_OF(vector)                   \
+	"450 g1:0 irq 25 virtio0 " vector "\n" \
+	"452 g1:0 raise 3 irq\n"               \
+	"453 g1:0 irqx 25\n"
+
+START_TEST(an_injection_is_of_the_vector_that_is_handled)
+{
+	find(HEAD
+	     "0 h:0 switch swapper-0 R x-501\n" SLEEPS VHOST ACCEPTED INJECTED INTERRUPT_OF("35")
+		     SOFTIRQ,
+	     500, 300, false);
+	is_interrupt();
+	step(XVT_PATH_RAISED, XVT_PATH_INJECTED, "interrupt 25 virtio0", "g1:io-504", 400, 450);
+	find(HEAD
+	     "0 h:0 switch swapper-0 R x-501\n" SLEEPS VHOST ACCEPTED INJECTED INTERRUPT_OF("36")
+		     SOFTIRQ,
+	     500, 300, false);
+	is_interrupt();
+	ends(XVT_PATH_END_HOLE, "interrupt 25 virtio0 has vector 36, and vector 35 was injected");
+}
+END_TEST
+
 START_TEST(an_injection_may_have_several_causes)
 {
 	find(HEAD "0 h:0 switch swapper-0 R x-501\n" SLEEPS VHOST ACCEPTED
@@ -822,6 +845,7 @@ Suite *path_suite(void)
 	tcase_add_test(t, a_softirq_is_raised);
 	tcase_add_test(t, a_timer_is_an_origin);
 	tcase_add_test(t, an_injection_leads_to_what_raised_it);
+	tcase_add_test(t, an_injection_is_of_the_vector_that_is_handled);
 	tcase_add_test(t, an_injection_may_have_several_causes);
 	tcase_add_test(t, the_waker_of_an_idle_vcpu_counts);
 	tcase_add_loop_test(t, the_waker_of_a_vcpu_may_be_another_one, 0, 3);
