@@ -86,7 +86,7 @@ static void forget_mapping(const struct xvt_host_region *r)
 	}
 }
 
-int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable)
+static int open_as(struct xvt_host_region *r, const char *path, bool writable, int share)
 {
 	struct stat st;
 	int err;
@@ -110,9 +110,7 @@ int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writa
 	if (st.st_size < (off_t)XVT_ALIGN_MIN)
 		goto err_close;
 	r->size = (uint64_t)st.st_size;
-	/* Private when read-only: no write of salvage may reach the file. */
-	r->map = mmap(NULL, r->size, PROT_READ | (writable ? PROT_WRITE : 0),
-		      writable ? MAP_SHARED : MAP_PRIVATE, r->fd, 0);
+	r->map = mmap(NULL, r->size, PROT_READ | (writable ? PROT_WRITE : 0), share, r->fd, 0);
 	if (r->map == MAP_FAILED) {
 		err = -errno;
 		goto err_close;
@@ -129,6 +127,17 @@ err_close:
 	r->fd = -1;
 	r->map = NULL;
 	return err;
+}
+
+int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable)
+{
+	/* Private when read-only: no write of salvage may reach the file. */
+	return open_as(r, path, writable, writable ? MAP_SHARED : MAP_PRIVATE);
+}
+
+int xvt_host_region_watch(struct xvt_host_region *r, const char *path)
+{
+	return open_as(r, path, false, MAP_SHARED);
 }
 
 int xvt_host_region_own(struct xvt_host_region *r, uint64_t size)

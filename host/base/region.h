@@ -34,6 +34,9 @@ const char *xvt_host_region_dir(void);
  */
 int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable);
 
+/* The same to read what others write there. Nothing can be written by the mapping. */
+int xvt_host_region_watch(struct xvt_host_region *r, const char *path);
+
 /* Makes a region of `size` zeros that only this process has. Returns 0 or -errno. */
 int xvt_host_region_own(struct xvt_host_region *r, uint64_t size);
 

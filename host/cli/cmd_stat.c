@@ -165,7 +165,7 @@ static void put_cause(struct xvt_out *o, const char *name, uint64_t n, const cha
 }
 
 /* The parts of a sum that are not zero: " (full 3, overwritten 12)" */
-static void put_lost_by(struct xvt_out *o, const struct xvtrace_counts *c)
+static void put_lost_by(struct xvt_out *o, const struct xvtrace_counts *c, bool least)
 {
 	const char *before = "  lost by: ", *name;
 
@@ -173,6 +173,9 @@ static void put_lost_by(struct xvt_out *o, const struct xvtrace_counts *c)
 		/* Some of them may be in an earlier file: "overwritten at most 12". */
 		if (i == XVTRACE_LOST_OVERWRITTEN && c->overwritten_doubt)
 			name = "overwritten at most";
+		/* What a guest's kernel overwrote was not counted. */
+		if (i == XVTRACE_LOST_OVERWRITTEN && least)
+			name = "overwritten at least";
 		put_cause(o, name, c->lost_by[i], &before);
 	}
 }
@@ -212,6 +215,8 @@ static void put_clock(struct xvt_out *o, const struct xvtrace_ring_stat *r)
 		return;
 	}
 	xvt_out_printf(o, "  %s, %u epoch%s", r->source, r->epochs, r->epochs == 1 ? "" : "s");
+	if (!strcmp(r->source, "seen"))
+		xvt_out_str(o, ", no later than seen");
 	/* What bounds the others says nothing where all are guesses. */
 	if (!guesses || guesses < r->counts.events || r->bound_ns_max == XVTRACE_NO_BOUND) {
 		xvt_out_str(o, ", ");
@@ -237,7 +242,7 @@ static void put_ring(struct xvt_out *o, const struct stat *s, unsigned int ring)
 	snprintf(cpu, sizeof(cpu), "%s%u", info->thread ? "t" : "", info->cpu);
 	put_row(o, info->machine->name, cpu, &r->counts);
 	put_clock(o, r);
-	put_lost_by(o, &r->counts);
+	put_lost_by(o, &r->counts, info->machine->ftrace);
 	put_flags(o, &r->counts);
 	xvt_out_char(o, '\n');
 }
@@ -331,7 +336,7 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 			if (ring_of(s, i, vm))
 				put_ring(o, s, i);
 	put_row(o, "all", "", all);
-	put_lost_by(o, all);
+	put_lost_by(o, all, false);
 	put_flags(o, all);
 	xvt_out_str(o, "\n\n");
 	put_machines(o, s);

@@ -268,13 +268,17 @@ static void put_paused(struct xvt_out *o, uint64_t ns)
 static void put_figures(struct text *t, const struct xvt_summary_machine *m)
 {
 	const double events = (double)(m->counts.events ? m->counts.events : 1);
+	/* What a guest's kernel overwrote was not counted: at least so many. */
+	const bool least = m->counts.lost && m->of && m->of->ftrace;
 	struct xvt_out *o = t->o;
 
 	put_name(t, m);
 	put_count(o, 12, m->counts.events);
 	if (t->look->colour && m->counts.lost)
 		xvt_out_str(o, "\x1b[1;31m");
-	put_count(o, 10, m->counts.lost);
+	put_count(o, least ? 9 : 10, m->counts.lost);
+	if (least)
+		xvt_out_char(o, '+');
 	if (t->look->colour && m->counts.lost)
 		xvt_out_str(o, "\x1b[0m");
 	put_paused(o, m->paused_ns);

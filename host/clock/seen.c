@@ -96,7 +96,8 @@ static struct seen narrow(struct xvt_clock_source *s)
 		return own;
 	}
 	/* It was held between its stamp and its commit; or the clock has lost time. */
-	if (++s->held < HELD_MOST)
+	s->held += s->fresh;
+	if (s->held < HELD_MOST)
 		return by_line;
 	s->held = 0;
 	s->best = own;
@@ -109,10 +110,12 @@ static int seen_poll(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	struct seen at;
 	uint64_t lo_ns, hi_ns;
 
-	if (!s->started || !s->fresh)
+	if (!s->started || !s->newest.hi)
 		return 0;
-	s->started = s->fresh = false;
+	s->started = false;
+	/* An event is given again until another one comes: a node that is wide may be refused. */
 	at = narrow(s);
+	s->fresh = false;
 	lo_ns = xvt_host_clock_ns(clock, at.lo);
 	hi_ns = xvt_host_clock_ns(clock, at.hi);
 	*m = (struct xvt_clock_measure){

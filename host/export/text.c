@@ -367,6 +367,8 @@ static int put_event(struct text *t, const struct xvtrace_event *ev)
 		return -ENOMEM;
 	if (ev->kind == XVTRACE_LOST) {
 		xvt_out_str(o, x->colour ? "\x1b[1;31mLOST\x1b[0m " : "LOST ");
+		if (ev->ring && ev->ring->machine->ftrace)
+			xvt_out_str(o, "at least ");
 	} else {
 		xvtrace_flag_letters(ev->flags, flags);
 		xvtrace_context_letters(ev, context);

@@ -27,6 +27,7 @@ static int copy_machines(struct xvtrace *trace)
 
 		m->known = t->vms[i].known;
 		m->pub.host = t->vms[i].info.kind == XVT_VM_HOST;
+		m->pub.ftrace = t->vms[i].info.region_kind == XVT_REGION_FTRACE;
 		memcpy(m->pub.uuid, t->vms[i].info.uuid, sizeof(m->pub.uuid));
 	}
 	return 0;

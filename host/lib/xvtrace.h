@@ -104,6 +104,9 @@ struct xvtrace_machine {
 	bool host;		   /* the host itself, not a guest */
 	uint8_t uuid[16];	   /* of the libvirt domain; zeros if unknown */
 	const char *recorded_name; /* without the name of its trace, see xvtrace_open_several() */
+	/* It was read out of its kernel's own ring buffer, from outside. What that overwrote is not
+	 * counted: its losses are lower bounds. */
+	bool ftrace;
 };
 
 /* A ring: the events of one vCPU, one CPU of the host, or one thread. */

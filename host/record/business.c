@@ -161,8 +161,12 @@ static void may_match(struct making *m, const char *pattern)
 static void on_region(void *arg, const char *path, bool pattern)
 {
 	struct making *m = arg;
+	size_t len;
 
-	if (pattern)
+	if (xvt_session_path_is_ftrace(path, &len))
+		may(m, XVT_RULE_FILE, XVT_MAY_READ, "%.*s", (int)len,
+		    path + strlen(XVT_FTRACE_PATH));
+	else if (pattern)
 		may_match(m, path);
 	else
 		may(m, XVT_RULE_FILE, XVT_MAY_READ | XVT_MAY_WRITE, "%s", path);

@@ -88,6 +88,10 @@ static bool split_region(const struct xvt_opt_value *value, size_t len, char nam
 	}
 	snprintf(path, PATH_MAX, "%.*s", (int)path_len, from);
 	*named = from > arg;
+	if (!*named && !strncmp(path, XVT_FTRACE_PATH, strlen(XVT_FTRACE_PATH))) {
+		xvt_error(arg, "give the machine a name: NAME=" XVT_FTRACE_PATH "FILE[@OFFSET]");
+		return false;
+	}
 	if (*named)
 		snprintf(name, XVT_NAME_LEN, "%.*s", (int)(eq - arg), arg);
 	else
@@ -228,7 +232,7 @@ static bool descriptors_are_short(void)
 int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper,
 			  const struct xvt_candidate *c, char *why, size_t why_size)
 {
-	struct xvt_region_look look;
+	struct xvt_region_look look = { 0 };
 	int takes, err;
 
 	if (xvt_session_has_region(s, c->path))
@@ -263,7 +267,8 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper
 	if (takes)
 		return takes;
 	/* A guest that has not formatted its region yet delays no other machine. */
-	xvt_region_look(c->path, &look);
+	if (!c->asked)
+		xvt_region_look(c->path, &look);
 	if (c->domain)
 		err = add_rings_of(s, c->domain, c->asked || !look.err, c->rings, why, why_size);
 	else

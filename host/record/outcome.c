@@ -65,6 +65,9 @@ static const char *loss_help(const struct xvt_vm *vm, const struct xvt_vm_outcom
 		most = m->overwritten;
 		cause = XVTRACE_LOST_OVERWRITTEN;
 	}
+	if (xvt_session_vm_is_ftrace(vm) && cause == XVTRACE_LOST_OVERWRITTEN)
+		return "its kernel overwrote them; give its ring more memory (SIZE of "
+		       "trace_instance=), or trace fewer events";
 	return xvt_loss_help(m->dropped > most ? XVTRACE_LOST_DROPPED : cause,
 			     xvt_session_vm_is_host(vm));
 }
@@ -116,7 +119,8 @@ static void find_wrong(struct xvt_outcome *o, const struct worst *w)
 			  xvt_nameless_text(text, w->unnamed.nameless, w->unnamed.events),
 			  more_text(more, w->unnamed_machines, "have such events"));
 	if (w->loser)
-		add_wrong(o, "%s lost %s events: %s%s", xvt_session_vm_name(w->loser),
+		add_wrong(o, "%s lost %s%s events: %s%s", xvt_session_vm_name(w->loser),
+			  xvt_session_vm_is_ftrace(w->loser) ? "at least " : "",
 			  xvt_digits(lost, w->lost.lost), loss_help(w->loser, &w->lost),
 			  more_text(more, w->losers, "lost some"));
 	if (w->clock)
@@ -163,6 +167,7 @@ bool xvt_outcome_take(struct xvt_outcome *o, const struct xvt_session *s,
 			o->host = m.events != 0;
 		else
 			o->machines += m.events != 0;
+		o->least |= m.lost && xvt_session_vm_is_ftrace(vm);
 		add_state(o, xvt_session_vm_name(vm), &m);
 		compare(&worst, vm, &m);
 		if (!quiet || (strict && xvt_session_vm_is_expected(vm)))
@@ -228,10 +233,11 @@ void xvt_outcome_say(const struct xvt_outcome *o, const char *output, bool logs)
 		snprintf(more, sizeof(more), "; %zu snapshot%s in snapshots/", o->snapshots,
 			 o->snapshots == 1 ? "" : "s");
 	snprintf(line, sizeof(line),
-		 "%s: %s%s, %s events of %zu machine%s%s in %.1f s, lost %s%s%s", output, files,
+		 "%s: %s%s, %s events of %zu machine%s%s in %.1f s, lost %s%s%s%s", output, files,
 		 xvt_size_text(size, o->bytes), xvt_digits(events, o->events), o->machines,
 		 o->machines == 1 ? "" : "s", o->host ? " and the host" : "",
-		 (double)o->ran_ns / 1e9, xvt_digits(lost, o->lost), o->states, more);
+		 (double)o->ran_ns / 1e9, o->least ? "at least " : "", xvt_digits(lost, o->lost),
+		 o->states, more);
 	say(logs, line);
 	for (i = 0; i < o->nr_wrong; i++)
 		say(logs, o->wrong[i]);

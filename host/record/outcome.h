@@ -22,6 +22,7 @@ struct xvt_outcome {
 	uint32_t last_file;
 	size_t machines;  /* that gave events, without the host */
 	bool host;	  /* gave events */
+	bool least;	  /* `lost` is a lower bound */
 	size_t snapshots; /* of the set */
 	char states[512]; /* "; g1 paused 2.093 s; g2 ended (guest panicked)" */
 	size_t nr_wrong;

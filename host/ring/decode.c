@@ -356,8 +356,13 @@ static bool take_record(struct xvt_ring *r)
 	d->since_subbuf += d->rec.id >= XVT_ID_FIRST_EVENT;
 	if (old)
 		return false;
-	if (r->own && d->rec.id == XVT_ID_LOST && d->rec.len == sizeof(d->lost)) {
-		memcpy(&d->lost, d->rec.payload, sizeof(d->lost));
+	if (r->own && d->rec.id == XVT_ID_LOST && d->rec.len >= sizeof(d->lost)) {
+		struct xvt_own_lost own = { 0 };
+
+		memcpy(&own, d->rec.payload, d->rec.len < sizeof(own) ? d->rec.len : sizeof(own));
+		d->lost = own.lost;
+		d->another_clock |= own.another_clock != 0;
+		d->rec.len = sizeof(d->lost);
 		d->rec.payload = (const uint8_t *)&d->lost;
 		d->is_lost = true;
 		/* The next header has what the kernel lost, and so has one just before. */

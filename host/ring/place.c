@@ -221,7 +221,8 @@ static bool lies(struct xvt_ring *r)
  * epoch is measured at once. *flags: set if no epoch is to be waited for. */
 static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
 {
-	if (r->decode.rec.ts >= r->head.last_guest || r->head.next_epoch)
+	if ((r->decode.rec.ts >= r->head.last_guest && !r->decode.another_clock) ||
+	    r->head.next_epoch)
 		return true;
 	/* The guest's clock went back: what was measured before says nothing here. */
 	if (!xvt_clock_map_next_epoch(&r->clock.map)) {
@@ -230,6 +231,7 @@ static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
 		*flags |= XVT_EVENT_F_CLOCK;
 	}
 	r->head.next_epoch = true;
+	r->decode.another_clock = false;
 	return true;
 }
 

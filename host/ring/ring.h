@@ -19,6 +19,12 @@
 
 struct xvt_ring;
 
+/* Payload of XVT_ID_LOST in a ring that the recorder itself writes, or of `lost` alone. */
+struct xvt_own_lost {
+	struct xvt_lost lost;
+	uint64_t another_clock; /* from this record on its stamps are those of another clock */
+};
+
 /*
  * A rollback: the region's memory was replaced by an older copy of itself (loadvm, migration). The
  * copy holds records that were delivered before the rollback was noticed, and a newer copy may
@@ -147,6 +153,7 @@ struct xvt_ring_decode {
 	 * takes it. */
 	bool opened;
 	struct xvt_subbuf_head opened_head;
+	bool another_clock; /* own ring: the head is of another clock than the record before */
 	/* private to decode.c */
 	bool gap_skipped; /* for the next LOST record: the counters say how many are overwritten */
 	bool gap_rolled_back;

@@ -8,14 +8,14 @@ void xvt_vm_announce(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_vm_info info = {
 		.vm = vm->id,
-		.kind = vm->own ? XVT_VM_HOST : XVT_VM_GUEST,
+		.kind = xvt_vm_is_host(vm) ? XVT_VM_HOST : XVT_VM_GUEST,
 		.clock_hz = vm->guest_hz,
 	};
 
 	memcpy(info.uuid, vm->uuid, sizeof(info.uuid));
 	/* Of a region that no guest has formatted, no word counts. */
 	if (vm->rings) {
-		info.region_kind = vm->region.hdr.kind;
+		info.region_kind = vm->passive ? XVT_REGION_FTRACE : vm->region.hdr.kind;
 		info.generation = vm->region.hdr.generation;
 		memcpy(info.boot_uuid, vm->region.hdr.boot_uuid, sizeof(info.boot_uuid));
 	}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/u64.h"
+#include "clock/seen.h"
 
 #define BEGIN_PART	 2	    /* XVT_CLOCKS_PART before all machines have joined */
 #define LEFT_MOST_NS	 8000000ull /* most unused share that is kept */
@@ -388,14 +389,15 @@ static void mark_while_serviced(void *arg)
 /* The rates that the ring's clock may have. Its writer has begun, and says which clock it is. */
 static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 {
+	const struct xvt_vm *vm = xvt_vm_of_ring(r);
 	const bool hosts_kind = is_shared(s, r);
 
 	r->clock.map.host_hz = s->clock.clock_id == XVT_CLOCK_TSC ? s->clock.hz : 0;
 	r->clock.map.host_ticks = hosts_kind;
-	xvt_clock_rate_init(&r->clock.rate, hosts_kind ? s->clock.hz : 0,
-			    xvt_vm_of_ring(r)->region.hdr.clock_hz);
+	xvt_clock_rate_init(&r->clock.rate, hosts_kind || vm->passive ? s->clock.hz : 0,
+			    vm->region.hdr.clock_hz);
 	r->clock.map.clock_traits = xvt_load(&r->ctl->clock_traits) & XVT_CLOCK_T_ORDERED;
-	r->clock.rate_open = !r->own;
+	r->clock.rate_open = !xvt_vm_is_host(vm);
 	r->clock.step_said = xvt_load(&r->ctl->clock_step);
 	r->clock.map.clock_step = r->clock.step_said;
 }
@@ -423,7 +425,9 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 	if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
 		return false;
 	expect_rate(s, r);
-	r->measure.source_ops = r->own ? &xvt_clock_own : &xvt_clock_handshake;
+	r->measure.source_ops = xvt_vm_of_ring(r)->passive ? &xvt_clock_seen
+				: r->own		   ? &xvt_clock_own
+							   : &xvt_clock_handshake;
 	if (r->measure.source_ops->open(&r->measure.source, &t))
 		return false;
 	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
@@ -462,7 +466,7 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 				      MARK_RESTS * ticks(s, r->clock.rest_ns));
 	if (r->measure.answered)
 		r->measure.answer_clock = now; /* silence begins with this request */
-	r->measure.answered = false;
+	r->measure.answered = r->own;	       /* nobody is asked */
 }
 
 static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
@@ -488,6 +492,27 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 				 xvt_load(&r->ctl->cpu));
 	}
 	r->measure.quiet_reported = false;
+}
+
+void xvt_session_clock_ends(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_clock_measure m;
+
+	if (!r->measure.source)
+		return;
+	r->measure.source_ops->start(r->measure.source);
+	if (r->measure.source_ops->poll(r->measure.source, &m) == 1)
+		answered(s, r, &m, xvt_clock_read());
+}
+
+void xvt_session_clock_is(struct xvt_session *s, struct xvt_ring *r, uint32_t clock_id, uint64_t hz)
+{
+	xvt_store(&r->ctl->clock_id, clock_id);
+	if (r->measure.source)
+		r->measure.source_ops->close(r->measure.source);
+	r->measure.source = NULL; /* it is opened again, and expects the rates of this clock */
+	use_rate(s, r, hz, 0);
+	r->clock.next_burst_clock = 0;
 }
 
 /* Service one ring's clock: start a measurement if may_ask and one is due, and poll the

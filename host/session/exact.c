@@ -39,7 +39,9 @@ static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 	struct xvt_clock_exact *source;
 
 	if (i != GUEST || vm->trust_guest_clock)
-		return true;
+		return i != GUEST || !vm->passive;
+	if (vm->passive)
+		return false;
 	if (!use->reported && !sources[i]->open(&source, vm->region.fd, &vm->region)) {
 		sources[i]->close(source);
 		use->reported = true;
@@ -67,7 +69,7 @@ static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 	use->next_look_clock = now + ticks(s, use->gap_ns);
 	if (!may_use(s, vm, i))
 		return;
-	err = sources[i]->open(&use->source, vm->region.fd,
+	err = sources[i]->open(&use->source, xvt_vm_file(vm)->fd,
 			       i == GUEST ? (const void *)&vm->region : &paths);
 	if (err && err != -ENODEV && !use->reported)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
@@ -165,7 +167,7 @@ void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 	const bool at_once = !r->clock.next_burst_clock;
 	unsigned int i;
 
-	if (vm->own)
+	if (xvt_vm_is_host(vm) || (vm->passive && !xvt_passive_may_be_tsc(vm)))
 		return;
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		if (!vm->exact[i].source)
@@ -336,7 +338,9 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			continue;
 		kvm_held |= i == KVM;
 		if (!agrees(m, f)) {
-			contradicted(s, r, m, i);
+			/* An event may have been held, and its stamp may be of another clock. */
+			if (!vm->passive)
+				contradicted(s, r, m, i);
 			continue;
 		}
 		if (i == GUEST && !kvm_allows(s, r, m, kvm_held))

@@ -285,7 +285,7 @@ struct xvt_vm *xvt_session_next_match(const struct xvt_session *s, size_t *at, c
 	while (*at < s->nr_vms) {
 		struct xvt_vm *vm = s->vms[(*at)++];
 
-		if (!vm->own && !vm->next && matches(vm, pattern))
+		if (!xvt_vm_is_host(vm) && !vm->next && matches(vm, pattern))
 			return vm;
 	}
 	return NULL;

@@ -282,6 +282,9 @@ const char *xvt_vm_absent_hint(const struct xvt_vm *vm)
 
 	if (vm->phase != XVT_VM_WAITING)
 		return "";
+	if (vm->passive)
+		return ". Its kernel has no ring in that memory: is it 6.12 or newer, and does its "
+		       "command line map one there (trace_instance=, docs/guest.md)?";
 	pid = xvt_file_copied_by(&file);
 	snprintf(copied, sizeof(copied),
 		 ". Process %d has mapped a copy of its region, so what the guest writes stays "
@@ -307,6 +310,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 	free(vm->rings);
 	free(vm->parked);
 	xvt_host_region_close(&vm->region);
+	xvt_passive_free(vm);
 	free(vm);
 }
 
@@ -374,12 +378,6 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 	return err;
 }
 
-int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
-		    const uint8_t uuid[16], bool named, char *why, size_t why_size)
-{
-	return xvt_session_add_rings(s, name, path, uuid, named, XVT_RINGS_USUAL, why, why_size);
-}
-
 struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *path)
 {
 	struct xvt_vm **grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
@@ -410,9 +408,9 @@ void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm)
 	xvt_session_share_memory(s);
 }
 
-int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
-			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
-			  size_t why_size)
+int xvt_vm_add_region(struct xvt_session *s, const char *name, const char *path,
+		      const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
+		      size_t why_size)
 {
 	struct xvt_vm *vm = xvt_vm_new(s, name, path);
 	int err;
@@ -459,9 +457,16 @@ struct xvt_vm *xvt_session_vm(const struct xvt_session *s, size_t i)
 
 bool xvt_session_has_region(const struct xvt_session *s, const char *path)
 {
+	char file[sizeof(s->vms[0]->path)];
 	struct stat st;
-	const bool there = !stat(path, &st);
-	size_t i;
+	size_t i, len;
+	bool there;
+
+	if (xvt_session_path_is_ftrace(path, &len)) {
+		snprintf(file, sizeof(file), "%.*s", (int)len, path + strlen(XVT_FTRACE_PATH));
+		path = file;
+	}
+	there = !stat(path, &st);
 
 	for (i = 0; i < s->nr_vms; i++) {
 		const struct xvt_vm *vm = s->vms[i];
@@ -486,7 +491,12 @@ const char *xvt_session_vm_name(const struct xvt_vm *vm)
 
 bool xvt_session_vm_is_host(const struct xvt_vm *vm)
 {
-	return vm->own;
+	return xvt_vm_is_host(vm);
+}
+
+bool xvt_session_vm_is_ftrace(const struct xvt_vm *vm)
+{
+	return vm->passive;
 }
 
 const char *xvt_session_vm_path(const struct xvt_vm *vm)
@@ -523,7 +533,7 @@ size_t xvt_session_machines(const struct xvt_session *s)
 	size_t i, n = 0;
 
 	for (i = 0; i < s->nr_vms; i++)
-		n += !s->vms[i]->own && !s->vms[i]->turn;
+		n += !xvt_vm_is_host(s->vms[i]) && !s->vms[i]->turn;
 	return n;
 }
 
@@ -532,6 +542,6 @@ size_t xvt_session_alive(const struct xvt_session *s)
 	size_t i, n = xvt_session_present(s);
 
 	for (i = 0; i < s->nr_vms; i++)
-		n -= s->vms[i]->own && s->vms[i]->phase != XVT_VM_GONE;
+		n -= xvt_vm_is_host(s->vms[i]) && s->vms[i]->phase != XVT_VM_GONE;
 	return n;
 }

@@ -273,9 +273,10 @@ struct xvt_vm {
 	char path[4096];
 	uint8_t uuid[16];
 	uint32_t id;
-	bool named;		 /* given at start: no event is written before it has a clock map */
-	bool own;		 /* the host: this recorder writes its rings, see own.c */
-	uint32_t rings_max;	 /* limit: further rings of the region are not recorded */
+	bool named; /* given at start: no event is written before it has a clock map */
+	bool own;   /* this recorder writes its rings, see own.c: the host, or passive */
+	struct xvt_passive *passive; /* private to passive.c; NULL: another machine */
+	uint32_t rings_max;	     /* limit: further rings of the region are not recorded */
 	bool trust_guest_clock;	 /* the guest-writable clock formulas of its region are used, see
 				    clock/vmm.h */
 	struct xvt_file_id file; /* the region's file */
@@ -430,6 +431,12 @@ struct xvt_session_carry {
 	uint64_t used;
 	bool told; /* the note that some is missing is written */
 };
+
+/* Of the machines whose rings the recorder writes: one is the host. */
+static inline bool xvt_vm_is_host(const struct xvt_vm *vm)
+{
+	return vm->own && !vm->passive;
+}
 
 struct xvt_session {
 	/* Set by session.c at the start. */
@@ -952,6 +959,30 @@ bool xvt_session_host_saw(const struct xvt_session *s, int32_t tid);
 /* The machine, or NULL. */
 struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
 
+/* --- passive.c --- */
+
+/* Open the file of a new machine, by its path. Returns 0, or -errno with the reason in `why`. */
+int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec, char *why,
+		     size_t why_size);
+void xvt_passive_close(struct xvt_vm *vm); /* its file */
+void xvt_passive_free(struct xvt_vm *vm);
+const char *xvt_passive_spec(const struct xvt_vm *vm);
+/* Add a machine; as xvt_session_add_rings(). */
+int xvt_passive_add(struct xvt_session *s, const char *name, const char *path, bool named,
+		    uint32_t rings_max, char *why, size_t why_size);
+int xvt_vm_add_region(struct xvt_session *s, const char *name, const char *path,
+		      const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
+		      size_t why_size);
+/* xvt_vm_try_attach() of such a machine: if its kernel has made the ring. */
+int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+/* Once a pass, before the rings are looked at: write what the guests' kernels have into the
+ * machines' rings. */
+void xvt_session_passive_feed(struct xvt_session *s);
+/* Returns whether its stamps may be the vCPU's TSC. */
+bool xvt_passive_may_be_tsc(const struct xvt_vm *vm);
+/* The file that the machine's VMM has mapped. */
+const struct xvt_host_region *xvt_vm_file(const struct xvt_vm *vm);
+
 /* --- host_choice.c --- */
 
 /* Of the events of all threads, those that are recorded. */
@@ -1304,6 +1335,12 @@ static inline size_t xvt_session_asked_most(const struct xvt_session *s)
 	       : part > XVT_ASKED_MAX ? XVT_ASKED_MAX
 				      : part;
 }
+/* The ring's clock is another one from here on: measure what is known of the one before, at once.
+ */
+void xvt_session_clock_ends(struct xvt_session *s, struct xvt_ring *r);
+/* Another clock, and the rate that it has as far as is known, before any measurement of it. */
+void xvt_session_clock_is(struct xvt_session *s, struct xvt_ring *r, uint32_t clock_id,
+			  uint64_t hz);
 /* Service one ring's clock: measure it if due. A ring whose clock becomes known goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
 /*

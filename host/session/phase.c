@@ -53,7 +53,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 		return; /* too late to begin: recording would go on without a recorder */
 	r->words.enable = r->mode;
 	xvt_store_release(&r->host->enable, r->words.enable);
-	if (!r->own)
+	if (!xvt_vm_is_host(xvt_vm_of_ring(r)))
 		xvt_vm_tell_joined(s, xvt_vm_of_ring(r));
 }
 

@@ -78,8 +78,8 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t 
 	int err;
 
 	name_of_next(vm, name);
-	err = xvt_session_add_rings(s, name, vm->path, vm->uuid, false, vm->rings_max, why,
-				    why_size);
+	err = xvt_session_add_rings(s, name, vm->passive ? xvt_passive_spec(vm) : vm->path,
+				    vm->uuid, false, vm->rings_max, why, why_size);
 	if (err)
 		return err;
 	next = s->vms[before];
@@ -134,6 +134,8 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 		return false;
 	if (r->drain.first || r->head.have || xvt_ring_ready(r))
 		return true;
+	if (r->own) /* nobody is asked, so nobody is silent */
+		return since(now, r->drain.changed_clock) <= ticks(s, s->opt.stall_timeout_ns);
 	return r->phase != XVT_PHASE_DONE &&
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
 }
@@ -163,6 +165,7 @@ void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm)
 	vm->phase = XVT_VM_GONE;
 	xvt_session_exact_close(vm); /* the source reads the region */
 	xvt_host_region_close(&vm->region);
+	xvt_passive_close(vm);
 	xvt_pool_trim(&vm->pool); /* return cached memory to the other machines */
 	xvt_session_share_memory(s);
 }
@@ -209,7 +212,7 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 
 		/* A machine that is stopped by request stays so, whatever comes under its path. */
-		if (vm->own || vm->halt.step || !xvt_session_files_turn(s, i))
+		if (xvt_vm_is_host(vm) || vm->halt.step || !xvt_session_files_turn(s, i))
 			continue;
 		if (!vm->next)
 			look_for_next(s, vm);

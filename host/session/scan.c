@@ -338,6 +338,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	}
 	/* After the begin of the pass, of which a later pass makes a proof. */
 	xvt_session_host_feed(s);
+	xvt_session_passive_feed(s);
 	drain_all(s);
 	if (s->drain_proof)
 		s->parked_clock = s->drain_proof;

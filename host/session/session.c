@@ -263,7 +263,8 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 		    xvt_vm_stopped(vm))
 			continue;
 		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
-		if (xvt_vm_try_attach(s, vm, why, sizeof(why)))
+		if (vm->passive ? xvt_passive_attach(s, vm, why, sizeof(why))
+				: xvt_vm_try_attach(s, vm, why, sizeof(why)))
 			xvt_vm_gone(s, vm, why);
 	}
 }

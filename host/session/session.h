@@ -118,6 +118,12 @@ int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *p
 			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
 			  size_t why_size);
 
+/* A path "ftrace:FILE[@OFFSET]" names the ring of its guest's kernel, which is read from outside:
+ * at the offset, or where it is found in the file. Returns whether it is one, and then *len is the
+ * length of FILE. */
+#define XVT_FTRACE_PATH "ftrace:"
+bool xvt_session_path_is_ftrace(const char *path, size_t *len);
+
 /* Returns the machine of that name, or NULL. */
 struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name);
 /* Returns machine `i`, counted from 0 in the order of the calls that added them, or NULL. */
@@ -128,6 +134,8 @@ const char *xvt_session_vm_first_name(const struct xvt_vm *vm);
 /* Returns whether a machine has this path, or reads the file that the path leads to. */
 bool xvt_session_has_region(const struct xvt_session *s, const char *path);
 bool xvt_session_vm_is_host(const struct xvt_vm *vm);
+/* It is read out of its kernel's own ring buffer: its losses are lower bounds. */
+bool xvt_session_vm_is_ftrace(const struct xvt_vm *vm);
 const char *xvt_session_vm_path(const struct xvt_vm *vm);    /* of its region */
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm); /* 16 bytes; zeros: unknown */
 uint32_t xvt_session_vm_rings_most(const struct xvt_vm *vm); /* that are recorded of it */
@@ -276,6 +284,7 @@ enum xvt_vm_waits {
 	XVT_WAITS_FORMAT,
 	XVT_WAITS_PAUSED,
 	XVT_WAITS_WRITER,
+	XVT_WAITS_RING,
 	XVT_WAITS_CLOCK,
 	XVT_WAITS_EVENT, /* it can give some */
 };

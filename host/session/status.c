@@ -268,9 +268,10 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 
 	xvt_uuid_text(v->uuid, uuid);
 	xvt_json_add_text(j, "name", v->name);
-	xvt_json_add_text(j, "kind", v->own ? "host" : "guest");
+	xvt_json_add_text(j, "kind", xvt_vm_is_host(v) ? "host" : "guest");
+	xvt_json_add_text(j, "way", xvt_vm_is_host(v) ? "host" : v->passive ? "ftrace" : "region");
 	xvt_json_add_text(j, "uuid", uuid);
-	if (v->own)
+	if (xvt_vm_is_host(v))
 		xvt_json_add_null(j, "region");
 	else
 		xvt_json_add_text(j, "region", v->path);

@@ -30,6 +30,11 @@ static const struct {
 	[XVT_WAITS_WRITER] = { "writer", "no ring in use yet",
 			       "its region is formatted, and no CPU or thread writes to "
 			       "it: " NO_GUEST },
+	[XVT_WAITS_RING] = { "ring", "no ring of its kernel yet",
+			     "is the kernel 6.12 or newer, and does its command line map a ring "
+			     "into "
+			     "this memory (trace_instance=xvt@ADDRESS:SIZE,sched:*)? "
+			     "docs/guest.md" },
 	[XVT_WAITS_CLOCK] = { "clock", "no clock yet",
 			      "its guest does not answer: does it run, and is its module loaded?" },
 	[XVT_WAITS_EVENT] = { "event", "no event yet",
@@ -46,10 +51,12 @@ static bool is_blank(const struct xvt_vm *vm)
 
 static enum xvt_vm_waits of_region(const struct xvt_vm *vm)
 {
-	if (vm->region.size < xvt_region_min_size(1, XVT_ALIGN_MIN))
+	if (!vm->passive && vm->region.size < xvt_region_min_size(1, XVT_ALIGN_MIN))
 		return XVT_WAITS_SIZE;
 	if (xvt_vm_stopped(vm))
 		return XVT_WAITS_PAUSED;
+	if (vm->passive)
+		return XVT_WAITS_RING;
 	return is_blank(vm) ? XVT_WAITS_MODULE : XVT_WAITS_FORMAT;
 }
 
@@ -76,12 +83,12 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 		return XVT_WAITS_NOT;
 	if (xvt_vm_stopped(vm))
 		return XVT_WAITS_PAUSED;
-	return live ? XVT_WAITS_EVENT : online ? XVT_WAITS_CLOCK : XVT_WAITS_WRITER;
+	return live || vm->passive ? XVT_WAITS_EVENT : online ? XVT_WAITS_CLOCK : XVT_WAITS_WRITER;
 }
 
 enum xvt_vm_waits xvt_session_vm_waits(const struct xvt_vm *vm)
 {
-	if (vm->own || vm->halt.step || vm->next || vm->waits.failed)
+	if (xvt_vm_is_host(vm) || vm->halt.step || vm->next || vm->waits.failed)
 		return XVT_WAITS_NOT;
 	if (vm->phase == XVT_VM_ATTACHED)
 		return of_rings(vm);
@@ -132,7 +139,7 @@ size_t xvt_session_ready(const struct xvt_session *s)
 		const struct xvt_vm *vm = s->vms[i];
 		const enum xvt_vm_waits w = xvt_session_vm_waits(vm);
 
-		n += !vm->own && vm->phase != XVT_VM_GONE &&
+		n += !xvt_vm_is_host(vm) && vm->phase != XVT_VM_GONE &&
 		     (w == XVT_WAITS_NOT || w == XVT_WAITS_EVENT);
 	}
 	return n;

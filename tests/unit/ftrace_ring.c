@@ -167,7 +167,7 @@ static void begin_event(struct ftrace_ring *g, struct ftrace_ring_cpu *c)
 	c->len = 16 + 4 * chance(g, 28);
 	if (c->len > 112)
 		c->len += 4; /* a word for its length */
-	c->delta = chance(g, 1000);
+	c->delta = g->now ? g->now() - c->clock : chance(g, 1000);
 	if (!c->pending)
 		c->pending = 1 + chance(g, 3);
 }
@@ -246,7 +246,8 @@ void ftrace_ring_step(struct ftrace_ring *g, unsigned int cpu)
 	switch (c->stage) {
 	case 0:
 		begin_event(g, c);
-		if (c->write + whole(c) > PAGE - PAGE_HEAD) {
+		/* The kernel has a word more for a long time; here such an event begins a page. */
+		if (c->write + whole(c) > PAGE - PAGE_HEAD || (c->write && c->delta >> 27)) {
 			c->stage = 10;
 			return;
 		}

@@ -47,6 +47,7 @@ struct ftrace_ring {
 	unsigned int nr_cpus;
 	uint64_t address; /* of the memory, in the guest */
 	unsigned int seed;
+	uint64_t (*now)(void); /* the guest's clock; NULL: it goes on by chance */
 	struct ftrace_ring_cpu cpus[FTRACE_RING_CPUS];
 };
 

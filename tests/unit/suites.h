@@ -67,6 +67,7 @@ Suite *drain_reads_suite(void);
 Suite *session_drain_suite(void);
 Suite *session_exact_suite(void);
 Suite *session_host_suite(void);
+Suite *session_passive_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_looks_suite(void);
 Suite *session_loose_suite(void);

@@ -81,6 +81,8 @@ START_TEST(a_node_lies_between_two_looks)
 	ck_assert(holds(2000 * MS));
 	ck_assert_uint_le(m.node.bound_ns, MS + 4);
 	ck_assert_int_eq(xvt_clock_seen.poll(src, &m), 0);
+	measure(); /* nobody knows whether the node was taken */
+	ck_assert(holds(2000 * MS));
 	/* A rate that is open says nothing of the next one. */
 	event(3000 * MS, 2990 * MS, 3010 * MS);
 	measure();
@@ -106,7 +108,8 @@ START_TEST(an_event_that_was_held_moves_no_line)
 	event(2000 * MS, 1999 * MS, 2000 * MS + 5 * US);
 	measure();
 	event(2040 * MS, 2070 * MS, 2071 * MS);
-	measure();
+	for (int i = 0; i < 5; i++)
+		measure();
 	ck_assert(holds(2040 * MS));
 	ck_assert_uint_le(m.node.bound_ns, MS);
 	event(2100 * MS, 2100 * MS - 50 * US, 2100 * MS + 20 * US);

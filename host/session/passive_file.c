@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/* passive_file.c - the file of a machine of which the ring of its guest's kernel is read: its path,
+ * its mapping. */
+#define _GNU_SOURCE
+#include "session/passive.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* An '@' that no number follows is one of the file's name. */
+static const char *offset_of(const char *path)
+{
+	const char *at = strrchr(path, '@');
+
+	return at && at[1] >= '0' && at[1] <= '9' ? at : NULL;
+}
+
+bool xvt_session_path_is_ftrace(const char *path, size_t *len)
+{
+	const size_t prefix = strlen(XVT_FTRACE_PATH);
+	const char *at = offset_of(path);
+
+	if (strncmp(path, XVT_FTRACE_PATH, prefix) != 0)
+		return false;
+	*len = at ? (size_t)(at - path) - prefix : strlen(path) - prefix;
+	return true;
+}
+
+static int parse(struct xvt_passive *p, struct xvt_vm *vm, const char *spec)
+{
+	const char *file = spec + strlen(XVT_FTRACE_PATH), *at = offset_of(spec);
+	size_t len;
+	char *end;
+
+	snprintf(p->spec, sizeof(p->spec), "%s", spec);
+	p->anywhere = !at;
+	errno = 0;
+	if (at)
+		p->offset = strtoull(at + 1, &end, 0);
+	if (!xvt_session_path_is_ftrace(spec, &len) || !len || len >= sizeof(vm->path) ||
+	    (at && (errno || *end)) || p->offset % XVT_FTRACE_SUBBUF)
+		return -EINVAL;
+	snprintf(vm->path, sizeof(vm->path), "%.*s", (int)len, file);
+	return 0;
+}
+
+const char *xvt_passive_spec(const struct xvt_vm *vm)
+{
+	return vm->passive->spec;
+}
+
+int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec, char *why,
+		     size_t why_size)
+{
+	struct xvt_passive *p = calloc(1, sizeof(*p));
+	struct stat st;
+	int err = p ? parse(p, vm, spec) : -ENOMEM;
+
+	vm->passive = p;
+	vm->own = true;
+	vm->region.fd = -1;
+	if (!err && !is_recording(s)) {
+		snprintf(why, why_size,
+			 "the ring of a guest's kernel is read by record and daemon alone");
+		return -EINVAL;
+	}
+	if (err == -EINVAL) {
+		snprintf(why, why_size,
+			 "the ring of a guest's kernel is given as ftrace:FILE, or as "
+			 "ftrace:FILE@OFFSET with a multiple of %u",
+			 XVT_FTRACE_SUBBUF);
+		return err;
+	}
+	if (!err)
+		err = xvt_host_region_watch(&p->file, vm->path);
+	if (!err && fstat(p->file.fd, &st))
+		err = -errno;
+	if (err) {
+		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
+		return err;
+	}
+	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
+	err = xvt_session_own(s, vm, st.st_uid);
+	if (err)
+		snprintf(why, why_size, "%s", strerror(-err));
+	else
+		vm->pool.lent = &vm->owner->lent;
+	return err;
+}
+
+void xvt_passive_close(struct xvt_vm *vm)
+{
+	if (vm->passive)
+		xvt_host_region_close(&vm->passive->file);
+}
+
+void xvt_passive_free(struct xvt_vm *vm)
+{
+	if (!vm->passive)
+		return;
+	xvt_passive_close(vm);
+	free(vm->passive->cpus);
+	free(vm->passive);
+}
+
+const struct xvt_host_region *xvt_vm_file(const struct xvt_vm *vm)
+{
+	return vm->passive ? &vm->passive->file : &vm->region;
+}
+
+bool xvt_passive_may_be_tsc(const struct xvt_vm *vm)
+{
+	return vm->passive->clock == XVT_FTRACE_CLOCK_TSC || vm->passive->clock == UINT32_MAX;
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_session_passive.c - a guest of which only the ring of its own kernel is read. The kernel is
+ * the tests' writer of such rings (ftrace_ring.h), in a file as a VMM would share it, with a clock
+ * of its own. The rest is the recorder's way from that file to the trace.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/u64.h"
+#include "ftrace_ring.h"
+#include "lib/xvtrace.h"
+#include "recording.h"
+
+#define ADDRESS	   0xffffc90000100000ull
+#define CPUS	   2u
+#define SUBBUFS	   16u
+#define OFFSET	   8192u /* of the ring in the file */
+#define PASSES_MAX 20000
+#define AHEAD_NS   3600000000000ull /* the guest's clock is an hour ahead of the host's */
+
+static struct recording rec;
+static struct xvt_session *s;
+static struct ftrace_ring g, other;
+static struct xvt_vm *vm;
+
+static uint64_t guest_now(void)
+{
+	return xvt_host_clock_ns(&s->clock, xvt_clock_read()) + AHEAD_NS;
+}
+
+static void share(struct ftrace_ring *ring, const char *file, int layout)
+{
+	const int fd = open(scratch_path(file), O_RDWR | O_CREAT | O_TRUNC, 0600);
+	uint8_t *map;
+
+	memset(ring, 0, sizeof(*ring));
+	ring->layout = layout;
+	ring->n = SUBBUFS;
+	ring->nr_cpus = CPUS;
+	ring->seed = 1;
+	ring->size = ftrace_ring_size(layout, SUBBUFS, CPUS);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t)(OFFSET + ring->size)), 0);
+	map = mmap(NULL, OFFSET + ring->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	close(fd);
+	ring->mem = map + OFFSET;
+	ring->now = guest_now;
+}
+
+static void unshare(struct ftrace_ring *ring)
+{
+	if (ring->mem)
+		munmap(ring->mem - OFFSET, OFFSET + ring->size);
+	ring->mem = NULL;
+}
+
+static struct xvt_vm *add(const char *name, const char *file, bool offset)
+{
+	char path[4096], why[512] = "";
+
+	snprintf(path, sizeof(path), "ftrace:%s%s", scratch_path(file), offset ? "@8192" : "");
+	ck_assert_msg(!xvt_session_add(s, name, path, NULL, true, why, sizeof(why)), "%s", why);
+	return xvt_session_find(s, name);
+}
+
+static void setup(void)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+					   .memory_bytes = 64 << 20,
+					   .join_timeout_ns = 1,
+					   .stall_timeout_ns = SECOND_NS / 5 };
+
+	recording_begin(&rec, 1, &opt);
+	s = rec.s;
+	share(&g, "ring", 1);
+	vm = add("g", "ring", true);
+}
+
+static void teardown(void)
+{
+	recording_end(&rec);
+	unshare(&g);
+	unshare(&other);
+}
+
+static void pass(void)
+{
+	uint64_t sleep_ns;
+
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	xvt_loop_run(rec.loop, sleep_ns);
+}
+
+static uint64_t events_of(const struct xvt_vm *m)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; m->rings && i < m->region.g.ring_count; i++)
+		n += m->rings[i]->account.stats.events;
+	return n;
+}
+
+static bool is_live(const struct xvt_vm *m)
+{
+	for (uint32_t i = 0; m->rings && i < m->region.g.ring_count; i++) {
+		if (m->rings[i]->phase == XVT_PHASE_NEW)
+			return false;
+	}
+	return m->rings;
+}
+
+/* The guest's kernel makes its ring, and writes an event a pass until the clocks are known. */
+static void begin(struct ftrace_ring *ring, const struct xvt_vm *m)
+{
+	ftrace_ring_boot(ring, ADDRESS);
+	for (int i = 0; !is_live(m) && i < PASSES_MAX; i++) {
+		for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+			ftrace_ring_write(ring, cpu, 1);
+		pass();
+	}
+	ck_assert(is_live(m));
+}
+
+static void until_events(const struct xvt_vm *m, uint64_t n)
+{
+	for (int i = 0; events_of(m) < n && i < PASSES_MAX; i++)
+		pass();
+	ck_assert_uint_eq(events_of(m), n);
+}
+
+struct got {
+	uint64_t events, lost, losses;
+	uint64_t off_ns; /* the most that a time is off, of those that claim a bound */
+	uint64_t next[CPUS];
+	bool gap[CPUS];
+};
+
+/* The trace's events of a machine: in order of each CPU, none twice, none missing but at a loss. */
+static void read_events(const char *name, struct got *got)
+{
+	struct xvtrace_error error;
+	struct xvtrace_reader *reader;
+	const struct xvtrace_event *event;
+	struct xvtrace *trace;
+
+	memset(got, 0, sizeof(*got));
+	if (rec.s) {
+		ck_assert_int_eq(xvt_session_finish(s), 0);
+		rec.s = NULL;
+		xvt_trace_close(recording_open(&rec));
+	}
+	ck_assert_int_eq(xvtrace_open(&trace, scratch_path("recording.xvt"), 0, &error), 0);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_machine(reader, name), 0);
+	while (xvtrace_next(reader, &event) == 1) {
+		const uint32_t cpu = event->ring->cpu;
+		uint64_t serial, true_ns = event->guest_clock - AHEAD_NS;
+
+		ck_assert(!event->ring->machine->host);
+		if (event->kind == XVTRACE_LOST) {
+			got->losses++;
+			got->lost += event->lost;
+			got->gap[cpu] = true;
+		}
+		if (event->kind != XVTRACE_EVENT)
+			continue;
+		memcpy(&serial, event->data + 8, sizeof(serial));
+		ck_assert_uint_ge(serial, got->next[cpu]);
+		if (serial != got->next[cpu])
+			ck_assert(got->gap[cpu]);
+		got->gap[cpu] = false;
+		got->next[cpu] = serial + 1;
+		got->events++;
+		if (!(event->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK)))
+			got->off_ns =
+				xvt_u64_larger(got->off_ns, xvt_u64_apart(event->ns, true_ns));
+	}
+	xvtrace_reader_free(reader);
+	xvtrace_close(trace);
+}
+
+/* Returns whether the trace has a note with that text. */
+static bool has_note(const char *text)
+{
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0;
+
+	while ((h = recording_chunk(&rec, &at))) {
+		if (h->type == XVT_CHUNK_NOTE && memmem(h + 1, h->len, text, strlen(text)))
+			return true;
+	}
+	return false;
+}
+
+static void write_some(struct ftrace_ring *ring, const struct xvt_vm *m, unsigned int rounds)
+{
+	for (unsigned int i = 0; i < rounds; i++) {
+		ftrace_ring_write(ring, i % CPUS, 1 + i % 7);
+		pass();
+	}
+	until_events(m, ring->cpus[0].serial + ring->cpus[1].serial);
+}
+
+START_TEST(all_events_are_in_the_trace)
+{
+	struct got got;
+	uint64_t bound_ns = 0;
+
+	if (_i)
+		vm = add("found", "ring", false);
+	begin(&g, vm);
+	write_some(&g, vm, 300);
+	for (uint32_t i = 0; i < CPUS; i++) {
+		const struct xvt_ring_stats *st = &vm->rings[i]->account.stats;
+
+		ck_assert_uint_eq(st->overwritten, 0);
+		ck_assert_uint_eq(st->clock_violations, 0);
+		ck_assert_uint_eq(st->source, XVT_SOURCE_SEEN);
+		bound_ns =
+			xvt_u64_larger(bound_ns, xvt_clock_map_bound_ns(&vm->rings[i]->clock.map));
+	}
+	read_events(_i ? "found" : "g", &got);
+	ck_assert_uint_eq(got.events, g.cpus[0].serial + g.cpus[1].serial);
+	ck_assert_uint_eq(got.losses, 0);
+	ck_assert_uint_le(got.off_ns, bound_ns);
+}
+END_TEST
+
+/* The writer came around before the recorder looked: what is told as lost is a lower bound. */
+START_TEST(what_was_overwritten_is_lost_at_least)
+{
+	const struct xvt_ring_stats *st;
+	struct got got;
+	uint64_t missing;
+
+	begin(&g, vm);
+	write_some(&g, vm, 20);
+	ftrace_ring_write(&g, 0, 5000);
+	for (int i = 0; i < 50; i++)
+		pass();
+	ftrace_ring_write(&g, 0, 3);
+	for (int i = 0; i < 50; i++)
+		pass();
+	st = &vm->rings[0]->account.stats;
+	ck_assert_uint_gt(st->overwritten, 0);
+	ck_assert_uint_eq(vm->rings[1]->account.stats.overwritten, 0);
+	read_events("g", &got);
+	ck_assert_uint_eq(got.next[0], g.cpus[0].serial);
+	missing = g.cpus[0].serial + g.cpus[1].serial - got.events;
+	ck_assert_uint_gt(missing, 0);
+	ck_assert_uint_gt(got.losses, 0);
+	ck_assert_uint_gt(got.lost, 0);
+	ck_assert_uint_le(got.lost, missing);
+	ck_assert(has_note("its kernel overwrote events before they were read"));
+}
+END_TEST
+
+START_TEST(what_happens_to_the_ring_is_told)
+{
+	begin(&g, vm);
+	write_some(&g, vm, 20);
+	switch (_i) {
+	case 0:
+		ftrace_ring_clear(&g, 0);
+		break;
+	case 1:
+		for (unsigned int i = 0; i < 5; i++) {
+			ftrace_ring_write(&g, 0, 200);
+			pass();
+		}
+		ftrace_ring_take(&g, 0);
+		break;
+	case 2:
+		ftrace_ring_boot_behind(&g, ADDRESS + 0x4000000, true);
+		break;
+	}
+	ftrace_ring_write(&g, 0, 5);
+	for (int i = 0; i < 50; i++)
+		pass();
+	ck_assert(has_note(_i == 0   ? "its ring was emptied"
+			   : _i == 1 ? "a reader in the guest took events out"
+				     : "another kernel has its ring"));
+	ck_assert_int_eq(vm->phase, XVT_VM_ATTACHED);
+}
+END_TEST
+
+/* A guest that writes anything over its ring harms its own machine, and no other. */
+START_TEST(garbage_harms_no_other_machine)
+{
+	struct xvt_vm *well;
+	struct got got;
+	unsigned int seed = (unsigned int)_i + 1;
+
+	share(&other, "other", 2);
+	well = add("well", "other", true);
+	begin(&g, vm);
+	begin(&other, well);
+	for (unsigned int i = 0; i < 300; i++) {
+		for (unsigned int k = 0; k < 40; k++) {
+			uint8_t *at = g.mem + (size_t)rand_r(&seed) % (g.size - 8);
+			const uint64_t value =
+				(uint64_t)rand_r(&seed) << 33 ^ (uint64_t)rand_r(&seed);
+
+			memcpy(at, &value, 1 + (size_t)rand_r(&seed) % 8);
+		}
+		ftrace_ring_write(&other, i % CPUS, 1);
+		pass();
+	}
+	until_events(well, other.cpus[0].serial + other.cpus[1].serial);
+	read_events("well", &got);
+	ck_assert_uint_eq(got.events, other.cpus[0].serial + other.cpus[1].serial);
+	ck_assert_uint_eq(got.losses, 0);
+}
+END_TEST
+
+START_TEST(a_ring_of_another_size_ends_the_machine)
+{
+	begin(&g, vm);
+	write_some(&g, vm, 20);
+	g.n = SUBBUFS / 2;
+	ftrace_ring_boot(&g, ADDRESS);
+	for (int i = 0; vm->phase == XVT_VM_ATTACHED && i < PASSES_MAX; i++)
+		pass();
+	ck_assert_int_eq(vm->phase, XVT_VM_GONE);
+	ck_assert(has_note("its kernel has a ring buffer of another size now"));
+}
+END_TEST
+
+START_TEST(a_path_that_is_none_is_refused)
+{
+	static const char *const specs[] = { "ftrace:", "ftrace:/dev/shm/x@5", "ftrace:@4096",
+					     "ftrace:/dev/shm/x@4096k" };
+	char why[512] = "";
+
+	ck_assert_int_eq(xvt_session_add(s, "x", specs[_i], NULL, true, why, sizeof(why)), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "ftrace:FILE"));
+	ck_assert_ptr_null(xvt_session_find(s, "x"));
+}
+END_TEST
+
+Suite *session_passive_suite(void)
+{
+	Suite *suite = suite_create("session_passive");
+	TCase *tc = tcase_create("passive");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, all_events_are_in_the_trace, 0, 2);
+	tcase_add_test(tc, what_was_overwritten_is_lost_at_least);
+	tcase_add_loop_test(tc, what_happens_to_the_ring_is_told, 0, 3);
+	tcase_add_loop_test(tc, garbage_harms_no_other_machine, 0, 4);
+	tcase_add_test(tc, a_ring_of_another_size_ends_the_machine);
+	tcase_add_loop_test(tc, a_path_that_is_none_is_refused, 0, 4);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# record -r NAME=ftrace:FILE of a guest with Linux 6.12 and nothing of xvtrace, beside the host: all
+# events that the guest's kernel counts are in the trace, in order with the host's, and verify finds
+# nothing wrong. Of a ring that is too short a part is there, and what is missing is told.
+set -u
+export FLAVOUR=${NEWER_FLAVOUR:-6.12-amd64}
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/stock-lib.sh"
+
+# shared NAME SIZE: the memory is there before its VMM is, as for any named machine
+shared() {
+	truncate -s "$2" "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring"
+}
+
+# run NAME SIZE SCRIPT OPTIONS ARG...: a guest, recorded from its first event on
+run() {
+	local name=$1 size=$2 script=$3 options=$4
+	shift 4
+	shared "$name" 4M
+	record_start "$work/$name.xvt" -r "$name=ftrace:$XVT_SHM_DIR/$XVT_SHM_PREFIX$name-ring" "$@"
+	# shellcheck disable=SC2086
+	need "$name: the guest starts" guest "$name" "$size" "$script" $options
+	check "$name: it has done its work" vm_wait "$name" 300
+	check "$name: the recording ends well" record_stop
+	rm -f "$XVT_SHM_DIR/$XVT_SHM_PREFIX$name-ring"
+	grep -a XVT-SAY "$(vm_log "$name")"
+	"$xvtrace" stat "$work/$name.xvt" | tee "$work/$name.stat"
+	check "$name: verify finds nothing wrong" "$xvtrace" verify --notes "$work/$name.xvt" >"$work/$name.verify" 2>&1
+	cat "$work/$name.verify"
+	"$xvtrace" report --vm "$name" "$work/$name.xvt" >"$work/$name.txt"
+}
+
+# since NAME CPU: events in the trace since the ring was emptied last
+since() {
+	awk -v at="$1:$2" '$2 == at { if ($3 == "LOST") n = 0; else n++ } END { print n + 0 }' "$work/$1.txt"
+}
+
+run long 4M stock.sh '' --host sched
+for cpu in 0 1; do
+	check "long: CPU $cpu: as many events as the guest's kernel counts ($(since long $cpu))" \
+		[ "$(since long $cpu)" -eq $(($(said long $cpu entries) + $(said long $cpu overrun))) ]
+done
+check "long: the change of its clock is told" grep -q 'long: cpu 0: its ring was emptied' "$work/long.verify"
+check "long: its clock is seen, and that is said" grep -q '^long .* seen, .*, no later than seen' "$work/long.stat"
+check "long: the host is there, too" grep -q '^host ' "$work/long.stat"
+
+# A ring of some pages.
+run short 128K stock.sh ''
+lost=$(grep -c 'short:[01] *LOST at least' "$work/short.txt")
+check "short: what is missing is told as at least ($lost times)" [ "$lost" -gt 0 ]
+check "short: no more than the guest's kernel counts" \
+	[ $(($(since short 0) + $(since short 1))) -le $(($(said short 0 entries) + $(said short 0 overrun) + $(said short 1 entries) + $(said short 1 overrun))) ]
+
+finish
