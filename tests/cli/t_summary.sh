@@ -189,7 +189,7 @@ check "ASCII where the locale is not UTF-8" ascii
 colour() {
 	[ "$("$xvtrace" summary -q --color always "$work/made.xvt" | grep -c $'^\x1b\\[36mg1\x1b\\[0m ')" -ge 3 ] &&
 		"$xvtrace" summary -q --color always "$work/made.xvt" | grep -q $'\x1b\\[1;31m *15\x1b\\[0m' &&
-		! "$xvtrace" summary -q "$work/made.xvt" | grep -q $'\x1b' && "$xvtrace" summary --color red "$work/made.xvt" 2>&1 | grep -q 'auto, always and never'
+		! "$xvtrace" summary -q "$work/made.xvt" | grep -q $'\x1b' && "$xvtrace" summary --color red "$work/made.xvt" 2>&1 | grep -q 'it is auto, always or never'
 }
 check "colours of machines and losses as report has them" colour
 
