@@ -12,7 +12,7 @@
 #include "cli/empty.h"
 #include "cli/pager.h"
 #include "cli/select.h"
-#include "cli/summary.h"
+#include "summary/summary.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"

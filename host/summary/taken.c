@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* summary_taken.c - who took the most from the guests, for a summary. */
+/* taken.c - who took the most from the guests, for a summary. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/summary.h"
+#include "summary/summary.h"
 
 /* The vCPUs of a machine may have waited for the same thread. */
 static void add_taker(struct xvt_summary_taken *t, const struct xvt_line *line)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* summary.c - see summary.h. Counts the events that report gives, at the times that it gives. */
-#include "cli/summary.h"
+#include "summary/summary.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* summary_text.c - a summary on one screen. */
-#include "cli/summary.h"
+/* text.c - a summary on one screen. */
+#include "summary/summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* summary_json.c - a summary as JSON, format xvtrace-summary/1. */
+/* json.c - a summary as JSON, format xvtrace-summary/1. */
 #include "base/json.h"
-#include "cli/summary.h"
+#include "summary/summary.h"
 
 #include <stdlib.h>
 
