@@ -113,6 +113,7 @@ Suite *trigger_suite(void);
 Suite *record_words_suite(void);
 Suite *keep_old_suite(void);
 /* control */
+Suite *http_suite(void);
 Suite *serve_suite(void);
 /* cli */
 Suite *stat_suite(void);
