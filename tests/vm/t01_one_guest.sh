@@ -11,7 +11,7 @@ vm_start g1 --vcpus 2 --mod host_control=1 --overlay "$(overlay contexts.sh)" ||
 record_start "$trace" -r g1="$(vm_region g1)" -e sched:sched_wakeup
 need "the guest runs its load" vm_wait_log g1 '^XVT-SAY done' 200
 check "the recorder ends cleanly" record_stop
-check "the guest powers off" vm_wait g1 60
+check "the guest powers off" vm_wait g1 600
 cat "$trace.err"
 "$xvtrace" stat "$trace"
 check "nothing lost, late or out of order" stat_says "$trace" '.lost == 0 and .late == 0 and .order_violations == 0 and .in_flight == 0'
@@ -38,7 +38,7 @@ head -c 4194304 /dev/urandom >"$work/bad/magic"
 "$xvtrace" region create "$work/bad/newer" --size 4M --rings 4 && printf '\002\000\000\000\002' | dd of="$work/bad/newer" bs=1 seek=8 conv=notrunc status=none
 "$xvtrace" region create "$work/bad/damaged" --size 4M --rings 4 && printf '\001' | dd of="$work/bad/damaged" bs=1 seek=84 conv=notrunc status=none
 refused() {
-	vm_wait "$1" 120 && [ "$(vm_rc "$1")" = 1 ] && grep -aq "xvtrace.*$2" "$(vm_log "$1")" && ! grep -aqE 'BUG:|WARNING:|Oops' "$(vm_log "$1")"
+	vm_wait "$1" 600 && [ "$(vm_rc "$1")" = 1 ] && grep -aq "xvtrace.*$2" "$(vm_log "$1")" && ! grep -aqE 'BUG:|WARNING:|Oops' "$(vm_log "$1")"
 }
 for kind in magic rings newer damaged; do
 	vm_start bad-$kind --vcpus 2 --region "$work/bad/$kind" || exit 1

@@ -14,7 +14,7 @@ vm_start g2 --vcpus 2 --overlay "$(overlay demo.sh)" --net "$work/net.sock:clien
 record_start "$trace" -r g1="$(vm_region g1)" -r g2="$(vm_region g2)" --host sched --host-buffer 8M
 need "both guests finish their exchanges" eval 'vm_wait_log g1 "^XVT-SAY done" 200 && vm_wait_log g2 "^XVT-SAY done" 60'
 check "the recorder ends cleanly" record_stop
-check "both guests power off" eval 'vm_wait g1 60 && vm_wait g2 60'
+check "both guests power off" eval 'vm_wait g1 600 && vm_wait g2 600'
 cat "$trace.err"
 
 check "two guests with two rings each" stat_says "$trace" '[.vms[] | select(.kind != "host") | .rings | length] == [2, 2]'

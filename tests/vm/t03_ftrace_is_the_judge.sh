@@ -51,7 +51,7 @@ done
 vm_wait_log g1 '^XVT-SAY done' 1
 kill -INT $recorder
 check "the recorder ends cleanly" wait $recorder
-vm_wait g1 300
+vm_wait g1 600
 check "the guest ran to its end" test "$(vm_rc g1)" = 0
 vm_out g1 "$out/ftrace"
 

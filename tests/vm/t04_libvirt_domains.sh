@@ -20,7 +20,7 @@ check "an unknown domain is one clear error line" eval 'test $rc -eq 1 && test "
 record_start "$trace" -d "$d1" -d "$d2"
 need "both run their load" eval 'vm_wait_log g1 "^XVT-SAY done" 200 && vm_wait_log g2 "^XVT-SAY done" 60'
 check "the recorder ends cleanly" record_stop
-check "both domains power off" eval 'vm_wait g1 60 && vm_wait g2 60'
+check "both domains power off" eval 'vm_wait g1 600 && vm_wait g2 600'
 cat "$trace.err"
 "$xvtrace" stat "$trace"
 check "the machines have their domains' names" stat_says "$trace" "[.vms[].name] == [\"$d1\", \"$d2\"]"

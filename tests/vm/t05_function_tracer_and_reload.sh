@@ -53,7 +53,7 @@ loads=$(sed -n 's/^loads //p' <<<"$said")
 "$xvtrace" region show --json "$(vm_region g1)" >"$out/region.json"
 kill -INT $recorder
 check "the recorder ends cleanly" wait $recorder
-vm_wait g1 60
+vm_wait g1 600
 check "the guest ran to its end" test "$(vm_rc g1)" = 0
 check "none of the module's own functions can be traced" grep -qx 'functions [0-9]* own 0' <<<"$said"
 grep '^functions' <<<"$said"

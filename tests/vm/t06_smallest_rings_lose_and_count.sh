@@ -15,7 +15,7 @@ record_start "$trace" -r g1="$(vm_region g1)"
 need "the guest writes its markers" vm_wait_log g1 '^XVT-SAY marked' 200
 "$xvtrace" region show "$(vm_region g1)"
 check "the recorder ends cleanly" record_stop
-vm_wait g1 60
+vm_wait g1 600
 cat "$trace.err"
 "$xvtrace" stat "$trace"
 check "verify passes" "$xvtrace" verify "$trace"

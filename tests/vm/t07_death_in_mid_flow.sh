@@ -23,7 +23,7 @@ one() {
 		vm_poll 60 enough "$region" || exit 1
 		vm_kill "$victim"
 	fi
-	need "$kind: the victim is gone" vm_wait "$victim" 120
+	need "$kind: the victim is gone" vm_wait "$victim" 600
 	local at_death
 	at_death=$("$xvtrace" region show --json "$(vm_region "$other")" | jq '.rings[0].attempted')
 	# The other one goes on: wait until it wrote much more.

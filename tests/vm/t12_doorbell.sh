@@ -36,7 +36,7 @@ vm_start g1 --vcpus 2 --region-size 1M --doorbell --mod 'subbuf_size=4096' --ove
 one first
 need "the module is loaded anew" vm_poll 120 eval '[ "$(grep -ac "^XVT-SAY ready" "$(vm_log g1)")" = 2 ]'
 one second
-check "the guest powers off" vm_wait g1 60
+check "the guest powers off" vm_wait g1 600
 check "the module found the doorbell both times" grep -qa '^XVT-SAY doorbells 2' "$(vm_log g1)"
 check "... in order" eval '[ "$(vm_rc g1)" = 0 ]'
 

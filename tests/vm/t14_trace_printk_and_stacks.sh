@@ -16,7 +16,7 @@ check "the recorder ends cleanly" record_stop
 record_start "$work/again.xvt" -r g1="$(vm_region g1)"
 need "the guest makes stacks inside a kprobe" vm_wait_log g1 '^XVT-SAY missed' 120
 check "the second recorder ends cleanly" record_stop
-check "the guest powers off" vm_wait g1 60
+check "the guest powers off" vm_wait g1 600
 cat "$trace.err"
 vm_out g1 "$work/ftrace" || exit 1
 said=$(sed -n 's/\r$//; s/^XVT-SAY //p' "$(vm_log g1)")

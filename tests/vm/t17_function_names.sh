@@ -13,8 +13,8 @@ record_start "$trace" -r g1="$(vm_region g1)" -r g2="$(vm_region g2)"
 need "g1 did its work" vm_wait_log g1 '^XVT-SAY done' 200
 need "g2 did its work" vm_wait_log g2 '^XVT-SAY done' 200
 check "the recorder ends cleanly" record_stop
-check "g1 powers off" vm_wait g1 60
-check "g2 powers off" vm_wait g2 60
+check "g1 powers off" vm_wait g1 600
+check "g2 powers off" vm_wait g2 600
 cat "$trace.err"
 for g in g1 g2; do
 	sed -n "s/\r\$//; s/^XVT-SAY symbols/$g: symbols/p" "$(vm_log $g)"

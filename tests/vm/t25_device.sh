@@ -51,7 +51,7 @@ need "a guest starts with these" vm_start g2 --vcpus 8 --mem 512 --region-size 1
 	--qemu-arg -object --qemu-arg "memory-backend-file,id=shm2,size=16K,mem-path=$small,share=on" \
 	--qemu-arg -object --qemu-arg "memory-backend-file,id=shm3,size=1M,mem-path=$ours,share=on" \
 	--qemu-arg -device --qemu-arg "ivshmem-plain,memdev=shm2,addr=0x9" --qemu-arg -device --qemu-arg "ivshmem-plain,memdev=shm3,addr=0xa"
-check "it ends" vm_wait g2 200
+check "it ends" vm_wait g2 600
 takes() { grep -qaE -- "^XVT-SAY $1" "$(vm_log g2)"; }
 grep -a "^XVT-SAY" "$(vm_log g2)" | cut -c 1-160
 check "the new memory that fits is taken, and why is said" eval 'takes taken && takes "log 0000:00:0a.0: region .*; taken because it is the only one that is new and fits" && formatted "$ours"'

@@ -24,7 +24,7 @@ vm_start g1 --vcpus 2 --mem 512 --region-size 64M --overlay "$dir" --mod 'meta_s
 record_start "$trace" -r g1="$(vm_region g1)"
 need "the guest did its work" vm_wait_log g1 '^XVT-SAY done' 300
 check "the recorder ends cleanly" record_stop
-check "the guest powers off" vm_wait g1 300
+check "the guest powers off" vm_wait g1 600
 cat "$trace.err"
 vm_out g1 "$work/out" || exit 1
 

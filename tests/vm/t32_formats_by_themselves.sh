@@ -15,7 +15,7 @@ record_start "$trace" --follow --join-timeout 120 -e 'task:*' -r g1="$XVT_SHM_DI
 need "a guest starts" vm_start g1 --vcpus 2 --mem 512 --region-size 8M --mod none --reboot --overlay "$(overlay formats.sh)"
 need "it reboots twice" vm_wait_log g1 '^XVT-SAY done' 300
 check "the recorder ends cleanly" record_stop
-check "the guest powers off" vm_wait g1 60
+check "the guest powers off" vm_wait g1 600
 cat "$trace.err"
 check "of each boot, there are markers" eval '[ "$("$xvtrace" report "$trace" -e print | grep -oE "xvt-seq .*" | awk "{ print int(\$3 / 1000) }" | sort -u | paste -sd " ")" = "1 2 3" ]'
 "$xvtrace" export --format jsonl "$trace" - | jq -r '.event + (if .fields == null then " bytes" else "" end)' | sort | uniq -c | sort -rn >"$work/events"

@@ -20,7 +20,7 @@ for task in /proc/"$(vm_pid g1)"/task/*; do
 done
 need "a thread takes their CPU" eval '"$BUILD/tests/tools/xvt-noisy" $cpu 8 $spins 100 >"$work/spins.txt"'
 check "the recorder ends cleanly" record_stop
-check "the guest powers off" vm_wait g1 60
+check "the guest powers off" vm_wait g1 600
 need "it says when" test "$(wc -l <"$work/spins.txt")" -eq $spins
 cat "$trace.err"
 

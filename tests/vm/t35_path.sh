@@ -14,7 +14,7 @@ vm_start g1 --vcpus 2 --overlay "$dir" || exit 1
 record_start "$trace" -r g1="$(vm_region g1)" --host sched
 need "the client has its answers" vm_wait_log g1 '^XVT-SAY asked' 200
 check "the recorder ends cleanly" record_stop
-check "the guest powers off" vm_wait g1 60
+check "the guest powers off" vm_wait g1 600
 cat "$trace.err"
 
 "$xvtrace" report -q --no-pager "$trace" -e print >"$work/marks.txt"

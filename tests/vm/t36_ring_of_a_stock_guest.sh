@@ -19,7 +19,7 @@ run() {
 	shift 3
 	need "$name: the guest starts" guest "$name" "$size" "$@"
 	set -- "$name"
-	check "$1: it has done its work" vm_wait "$1" 300
+	check "$1: it has done its work" vm_wait "$1" 600
 	kill -INT $reader
 	check "$1: its ring was found" wait $reader
 	rm -f "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring"
