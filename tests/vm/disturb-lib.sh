@@ -61,14 +61,14 @@ start_both() {
 	# shellcheck disable=SC2046
 	vm_start o --vcpus 2 --region-size 16M --mod probes=none --overlay "$work/overlay-flow.sh" \
 		--ip 10.77.0.2/24 --append xvt.role=client $(net_args o d 02) || exit 1
-	need "both guests run" eval 'vm_wait_log d "^XVT-SAY flowing" 120 && vm_wait_log o "^XVT-SAY flowing" 60'
+	need "both guests run" eval 'vm_wait_log d "^XVT-SAY flowing" 600 && vm_wait_log o "^XVT-SAY flowing" 600'
 }
 
 # order WORD: the guest d does it; returns when it says so
 order() {
 	runs=$((runs + 1))
 	printf '%s %s\n' "$1" $runs >&"${orders[$d]}"
-	vm_wait_log "$d" "^XVT-SAY did $1 $runs 0" 30
+	vm_wait_log "$d" "^XVT-SAY did $1 $runs 0" 600
 }
 
 qmp() {
@@ -170,7 +170,7 @@ suspend_to_ram() {
 	runs=$((runs + 1))
 	printf 'suspend %s\n' $runs >&"${orders[$d]}"
 	vm_poll 60 suspended && flow_o 1000 && qmp '{"execute":"system_wakeup"}' &&
-		vm_wait_log "$d" "^XVT-SAY did suspend $runs 0" 60
+		vm_wait_log "$d" "^XVT-SAY did suspend $runs 0" 600
 }
 
 boots() {

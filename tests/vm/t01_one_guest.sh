@@ -9,7 +9,7 @@ set -u
 trace=$work/trace.xvt
 vm_start g1 --vcpus 2 --mod host_control=1 --overlay "$(overlay contexts.sh)" || exit 1
 record_start "$trace" -r g1="$(vm_region g1)" -e sched:sched_wakeup
-need "the guest runs its load" vm_wait_log g1 '^XVT-SAY done' 200
+need "the guest runs its load" vm_wait_log g1 '^XVT-SAY done' 600
 check "the recorder ends cleanly" record_stop
 check "the guest powers off" vm_wait g1 600
 cat "$trace.err"

@@ -12,7 +12,7 @@ trace=$work/trace.xvt
 vm_start g1 --vcpus 2 --overlay "$(overlay demo.sh)" --net "$work/net.sock:server" --ip 10.77.0.1/24 || exit 1
 vm_start g2 --vcpus 2 --overlay "$(overlay demo.sh)" --net "$work/net.sock:client" --ip 10.77.0.2/24 || exit 1
 record_start "$trace" -r g1="$(vm_region g1)" -r g2="$(vm_region g2)" --host sched --host-buffer 8M
-need "both guests finish their exchanges" eval 'vm_wait_log g1 "^XVT-SAY done" 200 && vm_wait_log g2 "^XVT-SAY done" 60'
+need "both guests finish their exchanges" eval 'vm_wait_log g1 "^XVT-SAY done" 600 && vm_wait_log g2 "^XVT-SAY done" 600'
 check "the recorder ends cleanly" record_stop
 check "both guests power off" eval 'vm_wait g1 600 && vm_wait g2 600'
 cat "$trace.err"

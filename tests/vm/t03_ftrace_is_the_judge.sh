@@ -41,7 +41,7 @@ check() {
 vm_start g1 --vcpus 2 --mem 512 --region-size 64M --mod probes=none --overlay "$out/overlay" --out-disk "$out/disk" 128M
 "$BUILD/xvtrace" record -q -o "$trace" -r g1="$(vm_region g1)" &
 recorder=$!
-vm_wait_log g1 '^XVT-SAY nmi' 120
+vm_wait_log g1 '^XVT-SAY nmi' 600
 check "the rings are written by the back-end $backend" eval \
 	'"$BUILD/xvtrace" region show --json "$(vm_region g1)" | jq -e --arg b "$backend" "[.rings[].backend == \$b] | all" >/dev/null'
 # The one context that the guest's own work does not reach. CPU 0 gets them.

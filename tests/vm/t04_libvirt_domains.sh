@@ -18,7 +18,7 @@ d1=$(lv_domain g1) d2=$(lv_domain g2)
 rc=$?
 check "an unknown domain is one clear error line" eval 'test $rc -eq 1 && test "$(wc -l <"$work/err")" -eq 1 && grep -q "no domain of this name" "$work/err"'
 record_start "$trace" -d "$d1" -d "$d2"
-need "both run their load" eval 'vm_wait_log g1 "^XVT-SAY done" 200 && vm_wait_log g2 "^XVT-SAY done" 60'
+need "both run their load" eval 'vm_wait_log g1 "^XVT-SAY done" 600 && vm_wait_log g2 "^XVT-SAY done" 600'
 check "the recorder ends cleanly" record_stop
 check "both domains power off" eval 'vm_wait g1 600 && vm_wait g2 600'
 cat "$trace.err"

@@ -36,7 +36,7 @@ check() {
 vm_start g1 --vcpus 2 --mem 512 --region-size 64M --overlay "$out/overlay" --append "panic_on_warn=1 oops=panic xvt.reloads=$reloads"
 "$xvtrace" record -q -o "$trace" -r g1="$(vm_region g1)" &
 recorder=$!
-vm_wait_log g1 '^XVT-SAY generation' 120
+vm_wait_log g1 '^XVT-SAY generation' 600
 # The one context that the guest's own work does not reach.
 while vm_alive g1 && ! grep -q '^XVT-SAY done' "$(vm_log g1)" && [ $SECONDS -lt 400 ]; do
 	vm_qmp g1 '{"execute": "inject-nmi"}' >/dev/null || break

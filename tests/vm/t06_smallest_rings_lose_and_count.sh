@@ -12,7 +12,7 @@ marks=20000
 vm_start g1 --vcpus 2 --region-size 64K --mod 'subbuf_size=1024;meta_size=32768;probes=none' \
 	--overlay "$(overlay mark.sh)" --append "xvt.marks=$marks xvt.end=wait" || exit 1
 record_start "$trace" -r g1="$(vm_region g1)"
-need "the guest writes its markers" vm_wait_log g1 '^XVT-SAY marked' 200
+need "the guest writes its markers" vm_wait_log g1 '^XVT-SAY marked' 600
 "$xvtrace" region show "$(vm_region g1)"
 check "the recorder ends cleanly" record_stop
 vm_wait g1 600

@@ -17,7 +17,7 @@ one() {
 		--append "xvt.marks=100000000 xvt.end=wait" || exit 1
 	region=$(vm_region "$victim")
 	record_start "$trace" -r v="$region" -r o="$(vm_region "$other")"
-	need "$kind: markers flow" eval 'vm_wait_log $victim "^XVT-SAY flowing" 200 && vm_wait_log $other "^XVT-SAY flowing" 60'
+	need "$kind: markers flow" eval 'vm_wait_log $victim "^XVT-SAY flowing" 600 && vm_wait_log $other "^XVT-SAY flowing" 600'
 	if [ "$kind" = kill ]; then
 		# When some thousand are in the ring of each CPU.
 		vm_poll 60 enough "$region" || exit 1
@@ -86,7 +86,7 @@ flight() {
 	local after=$work/flight.xvt cpu region first last
 	vm_start f --vcpus 2 --mod 'probes=none;mode=overwrite' --overlay "$(overlay flight.sh)" || exit 1
 	region=$(vm_region f)
-	need "flight: markers flow" vm_wait_log f "^XVT-SAY flowing" 200
+	need "flight: markers flow" vm_wait_log f "^XVT-SAY flowing" 600
 	vm_poll 60 enough "$region" || exit 1
 	snapshots "$region"
 	vm_kill f

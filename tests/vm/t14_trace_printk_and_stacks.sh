@@ -14,7 +14,7 @@ record_start "$trace" -r g1="$(vm_region g1)"
 need "the guest says its lines" vm_wait_log g1 '^XVT-SAY done' 300
 check "the recorder ends cleanly" record_stop
 record_start "$work/again.xvt" -r g1="$(vm_region g1)"
-need "the guest makes stacks inside a kprobe" vm_wait_log g1 '^XVT-SAY missed' 120
+need "the guest makes stacks inside a kprobe" vm_wait_log g1 '^XVT-SAY missed' 600
 check "the second recorder ends cleanly" record_stop
 check "the guest powers off" vm_wait g1 600
 cat "$trace.err"

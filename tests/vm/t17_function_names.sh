@@ -10,8 +10,8 @@ dir=$(overlay names.sh)
 vm_start g1 --vcpus 2 --mem 512 --region-size 32M --overlay "$dir" --out-disk "$work/disk" 64M || exit 1
 vm_start g2 --vcpus 1 --mem 256 --region-size 32M --overlay "$dir" --mod 'symbols=0' || exit 1
 record_start "$trace" -r g1="$(vm_region g1)" -r g2="$(vm_region g2)"
-need "g1 did its work" vm_wait_log g1 '^XVT-SAY done' 200
-need "g2 did its work" vm_wait_log g2 '^XVT-SAY done' 200
+need "g1 did its work" vm_wait_log g1 '^XVT-SAY done' 600
+need "g2 did its work" vm_wait_log g2 '^XVT-SAY done' 600
 check "the recorder ends cleanly" record_stop
 check "g1 powers off" vm_wait g1 600
 check "g2 powers off" vm_wait g2 600

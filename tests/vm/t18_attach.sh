@@ -24,7 +24,7 @@ device_of() { lv_virsh dumpxml "$@" | grep -o "<shmem name='xvtrace-[^']*'"; }
 
 need "a domain starts" eval 'lv_create g1 --vcpus 2 --overlay "$(overlay asked.sh)"'
 d1=$(lv_domain g1) region=/dev/shm/xvtrace-$(lv_domain g1)
-need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 200
+need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 600
 
 # --- out and in
 xvt attach "$d1"

@@ -14,7 +14,7 @@ xvt() {
 says() { test $rc -eq "$1" && test "$(cat "$work/out" "$work/err" | wc -l)" -eq 1 && grep -qE -- "$2" "$work/out" "$work/err"; }
 
 need "a guest starts" vm_start g1 --vcpus 2 --append xvt.systems=sched,irq,timer --overlay "$(overlay plugged.sh)"
-need "it runs" vm_wait_log g1 "^XVT-SAY ready" 200
+need "it runs" vm_wait_log g1 "^XVT-SAY ready" 600
 qmp=$(vm_qmp_path g1)
 xvt detach "$name" --qmp "$qmp"
 check "detach: a QEMU without a region of attach" says 1 "no region by xvtrace attach"
@@ -28,7 +28,7 @@ xvt attach "$name" --qmp "$qmp" --size 4M --timeout 100
 check "attach: the guest's module takes it" says 0 "^$name: $region, 2 rings of its linux writer"
 check "attach: the file has the size" test "$(stat -c %s "$region")" -eq $((4 << 20))
 # What the guest can record of three systems, as it says itself.
-check "the guest sends formats" vm_wait_log g1 "^XVT-SAY told" 60
+check "the guest sends formats" vm_wait_log g1 "^XVT-SAY told" 600
 tr -d '\r' <"$(vm_log g1)" | sed -n 's/^XVT-SAY can //p' | sort >"$work/can"
 can() { sort | grep -E '^(sched|irq|timer):' | cmp - "$work/can"; }
 xvt guests --events "$name"

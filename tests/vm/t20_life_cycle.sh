@@ -25,7 +25,7 @@ formatted() { [ "$(generation)" -gt "$1" ] 2>/dev/null; }
 
 need "a domain starts" eval 'lv_create g1 --vcpus 1 --master --reboot --overlay "$(overlay plugged.sh)"'
 d1=$(lv_domain g1)
-need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 200
+need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 600
 record_start "$trace" -d "$d1"
 soon "the recorder listens to it" 1 "runs, at"
 

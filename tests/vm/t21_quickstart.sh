@@ -36,7 +36,7 @@ while :; do xvt-load 1; done'
 } >"$work/overlay/run.sh"
 chmod +x "$work/overlay/run.sh"
 need "a guest starts, without the module" vm_start g1 --vcpus 2 --region-size 16M --mod none --overlay "$work/overlay"
-need "it does what sections 2 and 3 say" vm_wait_log g1 "^XVT-SAY ready" 200
+need "it does what sections 2 and 3 say" vm_wait_log g1 "^XVT-SAY ready" 600
 check "without a complaint" eval '! grep -E "XVT-GUEST-ERROR|not found|modprobe:|xvt-guest:" "$(vm_log g1)"'
 
 mkdir "$work/here"

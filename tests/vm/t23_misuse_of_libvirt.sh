@@ -34,7 +34,7 @@ record() { timeout 60 "$xvtrace" record -q -o "$work/t.xvt" --duration 1 --join-
 
 need "a domain starts" eval 'lv_create g1 --vcpus 1 --overlay "$(overlay plugged.sh)"'
 d1=$(lv_domain g1) region=$(vm_region g1)
-need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 200
+need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 600
 lv_virsh dumpxml "$d1" | sed '/<uuid>/d; /<shmem/,/<\/shmem>/d' | sed "s/<name>.*/<name>$d1-off<\/name>/" >"$work/off.xml"
 need "another one is defined" lv_virsh define "$work/off.xml"
 

@@ -56,7 +56,7 @@ says() {
 
 need "a domain starts" eval 'lv_create g1 --vcpus 1 --overlay "$(overlay plugged.sh)"'
 d1=$(lv_domain g1)
-need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 200
+need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 600
 need "two other machines write" eval 'emit a && emit b'
 # Two connections to libvirt: that of --follow, and the domain's own.
 record_start "$trace" --follow -d "$d1" -r a="$work/a" --join-timeout 0 --control "$work/control"

@@ -13,7 +13,7 @@ need "a guest starts" vm_start g1 --vcpus 1 --region-size 1M --mod none --overla
 	--qemu-arg -object --qemu-arg "memory-backend-file,id=shm2,size=2M,mem-path=$second,share=on" \
 	--qemu-arg -object --qemu-arg "memory-backend-file,id=shm3,size=512K,mem-path=$third,share=on" \
 	--qemu-arg -device --qemu-arg "ivshmem-plain,memdev=shm2,addr=0x9"
-says() { vm_wait_log g1 "^XVT-SAY $1" 200; }
+says() { vm_wait_log g1 "^XVT-SAY $1" 600; }
 said() { grep -qaE -- "^XVT-SAY $1" "$(vm_log g1)"; }
 formatted() { [ "$(head -c 8 "$1" | tr -d "\0")" = XVTRACE1 ]; }
 wrong() { said "wrong refused $1" && said "wrong log .*device=$1 is no PCI address, such as 0000:00:05.0"; }

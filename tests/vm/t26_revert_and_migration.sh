@@ -170,7 +170,7 @@ two_regions() {
 		need "QEMU $name starts" vm_start $name --vcpus 1 --region-size 4M --master --reboot --overlay "$(overlay life.sh)" \
 			$([ $name = $a ] || echo --qemu-arg -incoming --qemu-arg defer)
 	done
-	need "the guest works" vm_wait_log $a "^XVT-SAY ready" 120
+	need "the guest works" vm_wait_log $a "^XVT-SAY ready" 600
 	record_start "$trace" --follow --stall-timeout 60 -r $a="$(vm_region $a)" -r $b="$(vm_region $b)" \
 		--qmp $a="$(vm_qmp_path $a)" --qmp $b="$(vm_qmp_path $b)"
 	check "it is recorded" flows $a

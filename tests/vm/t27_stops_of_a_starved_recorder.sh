@@ -172,7 +172,7 @@ all_early() {
 overlay dense.sh >/dev/null
 vm_start g --vcpus 2 --region-size 16M --mod probes=none --overlay "$work/overlay-dense.sh" \
 	--qemu-arg -qmp --qemu-arg unix:stops.sock,server=on,wait=off || exit 1
-need "the guest runs" vm_wait_log g "^XVT-SAY flowing" 120
+need "the guest runs" vm_wait_log g "^XVT-SAY flowing" 600
 cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')
 all_starved
 all_early

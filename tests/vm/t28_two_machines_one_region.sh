@@ -6,7 +6,7 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 trace=$work/trace.xvt
-says() { vm_wait_log "$1" "^XVT-SAY $2" 200; }
+says() { vm_wait_log "$1" "^XVT-SAY $2" 600; }
 said() { grep -qaE -- "^XVT-SAY $2" "$(vm_log "$1")"; }
 # listen NAME, go NAME: the guest's script waits for a line on its console
 declare -A orders

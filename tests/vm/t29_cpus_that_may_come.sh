@@ -7,7 +7,7 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 trace=$work/trace.xvt
-says() { vm_wait_log g1 "^XVT-SAY $1" 200; }
+says() { vm_wait_log g1 "^XVT-SAY $1" 600; }
 said() { grep -qaE -- "^XVT-SAY $1" "$(vm_log g1)"; }
 rings() { "$xvtrace" region show --json "$(vm_region g1)" | jq -e "$1" >/dev/null; }
 plug() { # CPU

@@ -105,7 +105,7 @@ esac
 overlay hotplug.sh >/dev/null
 vm_start g --vcpus 2,maxcpus=4,sockets=4,cores=1,threads=1 --region-size 16M --mem 512 --mod probes=none \
 	--overlay "$work/overlay-hotplug.sh" --qemu-arg -qmp --qemu-arg unix:stops.sock,server=on,wait=off || exit 1
-need "the guest runs" vm_wait_log g "^XVT-SAY flowing" 120
+need "the guest runs" vm_wait_log g "^XVT-SAY flowing" 600
 recorded free 2
 recorded starved 3 "$BUILD/tests/clocks/starve" 4 150 800 600000
 

@@ -12,7 +12,7 @@ dir=$(overlay ask.sh)
 "${CC:-gcc}" -O2 -Wall -Wextra -Werror -static -D_GNU_SOURCE -o "$dir/xvt-ask" tests/vm/guest/xvt-ask.c || exit 1
 vm_start g1 --vcpus 2 --overlay "$dir" || exit 1
 record_start "$trace" -r g1="$(vm_region g1)" --host sched
-need "the client has its answers" vm_wait_log g1 '^XVT-SAY asked' 200
+need "the client has its answers" vm_wait_log g1 '^XVT-SAY asked' 600
 check "the recorder ends cleanly" record_stop
 check "the guest powers off" vm_wait g1 600
 cat "$trace.err"
