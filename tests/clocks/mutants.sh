@@ -6,12 +6,13 @@
 #   mutants.sh [NAME...]    all mutants, or those
 #   mutants.sh --find ...   each with all suites, quick ones first: what catches it
 #   JOBS=2                    mutants at the same time; else as many as there are CPUs
+#   TABLE=tests/.../mutants.txt   those of another part of host/
 set -u
 cd "$(dirname "$0")/../.." || exit
 export BUILD=${BUILD:-build}
 . tests/proof/nest/mutant.sh
-table=tests/clocks/mutants.txt
-mutants=$BUILD/tests/clocks/mutants
+table=${TABLE:-tests/clocks/mutants.txt}
+mutants=$BUILD/${table%.txt}
 all='clock_rate clock_fit clock_sets clock:map clock:measure looks bound nodes session_looks
 	reclock_map ring_place merge stat lib verify snapshot drain_reads session-drain clock:handshake
 	reclock schedules bounds'

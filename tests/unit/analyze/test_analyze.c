@@ -197,6 +197,45 @@ START_TEST(without_all_switches_only_threads_of_vmms_are_named)
 }
 END_TEST
 
+/* Of 70 occupants some have no room: which of these had most is not known. */
+START_TEST(occupants_without_room_may_have_had_more)
+{
+	char story[8192] = BUSY "100 h:0 switch x-501 R t-1000\n";
+	size_t at = strlen(story);
+
+	for (int i = 1; i < 70; i++)
+		at += (size_t)snprintf(story + at, sizeof(story) - at,
+				       "%d h:0 switch t-%d S t-%d\n", 100 + 10 * i, 999 + i,
+				       1000 + i);
+	snprintf(story + at, sizeof(story) - at, "800 h:0 switch t-1069 S x-501\n");
+	analyze(story);
+	is_stall(100, 800, XVT_CAUSE_PREEMPTED, "t-1000", 10);
+	ck_assert_int_eq(stalls[0].verdict, XVT_UNTOLD);
+}
+END_TEST
+
+/* It goes on at the end of the trace. */
+START_TEST(a_stall_may_have_no_end)
+{
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:1 switch swapper-0 R kw-902\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	ck_assert(stalls[0].open);
+}
+END_TEST
+
+/* Switches of other threads are recorded, and one is missing on this CPU. */
+START_TEST(who_did_not_come_by_a_switch_is_not_an_occupant)
+{
+	analyze(BUSY "20 h:1 switch swapper-0 R kw-902\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch noisy-901 S x-501\n");
+	ck_assert_uint_eq(stall_count, 1);
+	ck_assert_int_eq(stalls[0].most->tid, -1);
+	ck_assert_int_eq(stalls[0].verdict, XVT_NOT_RECORDED);
+}
+END_TEST
+
 /* 4 */
 START_TEST(silence_of_an_idle_vcpu_is_no_stall)
 {
@@ -1255,6 +1294,9 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, of_a_chain_the_one_with_the_most_time_counts);
 	tcase_add_test(t, an_occupant_that_was_not_recorded_is_not_guessed);
 	tcase_add_test(t, without_all_switches_only_threads_of_vmms_are_named);
+	tcase_add_test(t, occupants_without_room_may_have_had_more);
+	tcase_add_test(t, a_stall_may_have_no_end);
+	tcase_add_test(t, who_did_not_come_by_a_switch_is_not_an_occupant);
 	tcase_add_test(t, silence_of_an_idle_vcpu_is_no_stall);
 	tcase_add_loop_test(t, what_the_bounds_leave_open_is_not_told, 0, 3);
 	tcase_add_test(t, a_short_interval_without_events_near_it_is_told);
