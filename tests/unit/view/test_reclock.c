@@ -667,7 +667,9 @@ START_TEST(bounds_that_go_on_are_those_of_each_event)
 		if (below(16) == 0 && before[ring].host_ns)
 			n += compare_bounds(rc[0], rc[1], bounds, &before[ring], last[ring]);
 		before[ring] = h;
-		before[ring].guest_clock -= below(3);
+		h.guest_clock -= 1 + below(3);
+		if (below(2))
+			n += compare_bounds(rc[0], rc[1], bounds, &h, last[ring]);
 	}
 	if (s.how == CONSTANT && s.measuring == NARROW)
 		ck_assert_uint_gt(n, EVENTS / 2);
