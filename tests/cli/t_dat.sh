@@ -74,8 +74,12 @@ else
 	check "trace-cmd's profile reads a trace with events of no task" sh -c "trace-cmd report --profile -i '$work/dat/g2.dat' >/dev/null 2>&1"
 	check "which are shown as of one that is unknown" [ "$(trace-cmd report -i "$work/dat/g1.dat" 2>/dev/null | grep -c '^ *unknown-2147483647 .* u64: ')" -gt 0 ]
 	check "trace-cmd's profile reads a trace with states of machines" sh -c "trace-cmd report --profile -i '$work/paused/g0.dat' >/dev/null 2>&1"
-	one_type() { trace-cmd dump --all -i "$work/doubled/g0.dat" 2>/dev/null | grep -c 'name: irq_handler_entry$'; }
-	check "events by the probe and by ftrace, whose records differ, are one type" [ "$(one_type)" = 1 ]
+	one_type() { trace-cmd dump --all -i "$1/g0.dat" 2>/dev/null | grep -c 'name: irq_handler_entry$'; }
+	check "events by the probe and by ftrace, whose records differ, are one type" [ "$(one_type "$work/doubled")" = 1 ]
+	# ftrace's has no vector.
+	from=$("$xvtrace" report -s "$work/o.xvt" | awk '/ irq:irq_handler_entry/ { print $1; exit }')
+	"$xvtrace" export -q --format dat --from "$from" "$work/o.xvt" "$work/ftrace"
+	check "also where ftrace's come first" [ "$(one_type "$work/ftrace")" = 1 ]
 	named() { events "$work/doubled" | sed -En 's/^.*irq_handler_entry: .*name=([^ ]*).*$/\1/p' | sort -u; }
 	check "with all names" [ "$(named)" = virtio0 ]
 	profile_table "$xvtrace" "$work/o.xvt" >"$work/profile.want"
