@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * seen.h - the clock of a ring that nobody can be asked of: what is known of it is when its events
- * were seen. An event that was read at a host time was stamped before that time. That is a proof.
+ * seen.h - the clock of a ring without a writer that answers: what is known of it is when its
+ * events were seen. An event that was read at a host time was stamped before that time. That is a
+ * proof.
  *
  * The other side is none. The look before had not seen the event, so it was committed after that
  * look; but a guest's CPU may be held between the stamp of an event and its commit, for any time.

@@ -728,8 +728,9 @@ static bool bounded(const struct xvt_recorder_options *opt)
 	if (!is_unbounded(opt))
 		return true;
 	if (!xvt_opt_has_line("keep-size") && xvt_opt_has_line("rotate-size"))
-		xvt_opt_error("rotate-size",
-			      "it is at most a third of --keep-size (with --compress idle: a quarter)");
+		xvt_opt_error(
+			"rotate-size",
+			"it is at most a third of --keep-size (with --compress idle: a quarter)");
 	else
 		xvt_opt_error("keep-size",
 			      "it needs --rotate-size, of at most a third of it (with --compress "
