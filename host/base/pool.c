@@ -45,7 +45,7 @@ int xvt_arena_init(struct xvt_arena *a, size_t size)
 
 void xvt_arena_fini(struct xvt_arena *a)
 {
-	if (a->base)
+	if (a->base && !a->in_use)
 		munmap(a->base, a->size);
 	a->base = NULL;
 	a->size = 0;

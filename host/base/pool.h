@@ -25,11 +25,12 @@ struct xvt_arena {
 	size_t size;
 	size_t used;
 	void *free[XVT_POOL_CLASSES];
+	bool in_use; /* by reads that nothing waits for any more: it stays mapped */
 };
 
 /* Maps `size` bytes, a multiple of the page size. Returns 0 or -ENOMEM. */
 int xvt_arena_init(struct xvt_arena *a, size_t size);
-/* Frees all of it; no pool may hold a piece of it. */
+/* Frees all of it, but for one that stays in use; no pool may hold a piece of it. */
 void xvt_arena_fini(struct xvt_arena *a);
 
 #define XVT_POOL_SPARES 2u

@@ -405,8 +405,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	prove(r, proof_clock, all, frozen);
 }
 
-/* The kernel may still write into pieces whose reads are under way: their memory is not used again.
- */
+/* The kernel, or a thread of the loop, may still write into pieces whose reads are under way: their
+ * memory is not used again, nor unmapped. */
 static void give_up_reads(struct xvt_ring *r)
 {
 	struct xvt_ring_drain *d = &r->drain;
@@ -414,6 +414,8 @@ static void give_up_reads(struct xvt_ring *r)
 
 	if (p)
 		d->read_pos = p->pos;
+	if (p && r->pool->arena)
+		r->pool->arena->in_use = true;
 	for (; p; p = p->next)
 		p->ring = NULL;
 	if (d->kept)

@@ -204,6 +204,7 @@ START_TEST(a_loop_that_fails_ends_the_recording)
 	ck_assert_uint_eq(s->rings[0]->drain.reads, 0);
 	ck_assert_ptr_null(s->rings[0]->drain.first);
 	/* Their memory is not used again, and a completion that still comes harms nothing. */
+	ck_assert(s->arena.in_use);
 	faults.loop_err = 0;
 	while (xvt_loop_run(rec.loop, 0) > 0)
 		;
