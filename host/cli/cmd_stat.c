@@ -294,8 +294,9 @@ static void put_nameless(struct xvt_out *o, const struct stat *s, const struct x
 	char text[XVT_NAMELESS_TEXT];
 
 	if (sum->nameless)
-		xvt_out_printf(o, "%s: %s\n", m->name,
-			       xvt_nameless_text(text, sum->nameless, sum->counts.events));
+		xvt_out_printf(
+			o, "%s: %s\n", m->name,
+			xvt_nameless_text(text, sum->nameless, sum->counts.events, !m->ftrace));
 }
 
 /* The lines below the table. */

@@ -572,7 +572,7 @@ static bool say_nameless(const struct xvt_export *x, bool is_error)
 		if (!m || !n)
 			continue;
 		any = true;
-		xvt_nameless_text(text, n, events);
+		xvt_nameless_text(text, n, events, !m->ftrace);
 		if (is_error)
 			xvt_error(m->name, "%s", text);
 		else

@@ -538,7 +538,9 @@ static void put_missing(struct text *t)
 		put_name(t, m);
 		xvt_out_str(t->o, "formats of ");
 		xvt_out_count(t->o, m->nameless);
-		xvt_out_str(t->o, " events: xvt-guest sync in the guest\n");
+		xvt_out_str(t->o, m->of && m->of->ftrace
+					  ? " events: its kernel's ring has none\n"
+					  : " events: xvt-guest sync in the guest\n");
 	}
 	if (t->s->has_host || !t->machines)
 		return;
