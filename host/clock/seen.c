@@ -77,6 +77,14 @@ void xvt_clock_seen_event(struct xvt_clock_source *s, uint64_t guest, uint64_t h
 					 host_clock_hi };
 }
 
+bool xvt_clock_seen_denies(const struct xvt_clock_source *s, uint64_t guest, uint64_t host_clock_hi,
+			   uint64_t ticks)
+{
+	struct seen by_line;
+
+	return carry(s, &s->best, guest, &by_line) && by_line.lo > host_clock_hi + ticks;
+}
+
 static void seen_start(struct xvt_clock_source *s)
 {
 	s->started = true;

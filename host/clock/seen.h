@@ -21,5 +21,9 @@ extern const struct xvt_clock_source_ops xvt_clock_seen;
  * host_clock_lo 0: there was no such look. */
 void xvt_clock_seen_event(struct xvt_clock_source *s, uint64_t guest, uint64_t host_clock_lo,
 			  uint64_t host_clock_hi);
+/* Returns true if an event with the stamp `guest` that was read before host_clock_hi cannot be of
+ * this clock: by the line it is stamped more than `ticks` of the host's clock later. */
+bool xvt_clock_seen_denies(const struct xvt_clock_source *s, uint64_t guest, uint64_t host_clock_hi,
+			   uint64_t ticks);
 
 #endif /* XVT_CLOCK_SEEN_H */

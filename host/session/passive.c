@@ -30,6 +30,7 @@
 #define SEARCH_BYTES  (64ull << 20) /* of a machine's memory, in one attempt */
 #define LOCAL_HZ      1000000000u   /* of the kernel's other clocks */
 #define TRIAL_NS      100000000u
+#define JUMP_NS	      10000000u	      /* beyond all that a clock's line may be wrong by */
 #define GONE_NS	      (2 * SECOND_NS) /* a ring buffer of another size is no moment of a boot */
 #define MISSING	      XVT_FTRACE_MISSING
 #define TEXT_MAX      256
@@ -201,15 +202,21 @@ static const struct {
 	  "its kernel began the ring's newest page anew: the last events before may be missing" },
 };
 
-/* Returns whether the next entry's stamp can be of the clock before: it is no older than the newest
- * one, nor later than that clock is by now. */
+/*
+ * Returns whether the next entry's stamp can be of the clock before: it is no older than the newest
+ * one, nor later than that clock is by now. Where its line is known it tells a change also soon
+ * after the boot, when ns and ticks of the TSC are near each other.
+ */
 static bool clock_goes_on(const struct xvt_session *s, const struct xvt_passive_cpu *c,
 			  const struct xvt_ring *r)
 {
-	const uint64_t later = xvt_ticks_ns(since(xvt_clock_read(), c->newest_clock), s->clock.hz);
+	const uint64_t now = xvt_clock_read();
+	const uint64_t later = xvt_ticks_ns(since(now, c->newest_clock), s->clock.hz);
 
 	return !c->end_clock || !c->newest_guest || c->trial ||
 	       (c->own.clock >= c->newest_guest &&
+		!(r->measure.source &&
+		  xvt_clock_seen_denies(r->measure.source, c->own.clock, now, ticks(s, JUMP_NS))) &&
 		xvt_ticks_ns(c->own.clock - c->newest_guest, r->clock.map.hz) < later + SECOND_NS);
 }
 
