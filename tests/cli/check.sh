@@ -23,6 +23,9 @@ poll() {
 	done
 }
 
+# listens SOCKET: connections to it are taken, which is later than that it is there
+listens() { awk -v path="$1" '$4 == "00010000" && $8 == path { found = 1 } END { exit !found }' /proc/net/unix; }
+
 # freeze PID: stops a process. SIGSTOP is handled by one thread, which stops the others: on a busy
 # machine they run on for a while after kill has returned.
 freeze() { kill -STOP "$1" && poll is_frozen "$1"; }

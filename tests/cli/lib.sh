@@ -66,7 +66,7 @@ bare_qemu() {
 	qemu=$!
 	pids+=("$qemu")
 	disown "$qemu"
-	poll test -S "$1"
+	poll listens "$1"
 }
 
 # service_manager SOCKET FILE: what listens to sd_notify(), and writes each message to FILE

@@ -20,7 +20,7 @@ machine() {
 	qemu=$!
 	pids+=("$qemu")
 	disown $qemu
-	poll test -S "$qmp" || sed 's/^/# /' "$work/qemu.err"
+	poll listens "$qmp" || sed 's/^/# /' "$work/qemu.err"
 }
 ends() {
 	kill -KILL $qemu

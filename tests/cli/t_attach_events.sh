@@ -28,12 +28,13 @@ attach() {
 	local guest=$!
 	pids+=("$qemu" "$guest")
 	disown "$qemu" "$guest"
-	poll test -S "$qmp" || sed 's/^/# /' "$work/qemu.err"
+	poll listens "$qmp" || sed 's/^/# /' "$work/qemu.err"
 	timeout 90 "$xvtrace" attach m --qmp "$qmp" --size 1M "$@" >"$work/out" 2>"$work/err"
 	rc=$?
 	sed 's/^/# /' "$work/out" "$work/err"
 	asked=$(tr '\n' ' ' <"$work/asked")
 	kill -KILL "$qemu" "$guest" 2>/dev/null
+	poll eval '! kill -0 "$qemu" 2>/dev/null' # the next one has its socket at the same path
 }
 # says RC: that status, and the lines of what follows on standard output and error
 says() { [ $rc -eq "$1" ] && [ "$(wc -l <"$work/err")" -eq "$2" ] && grep -qE -- "$3" "$work/out" "$work/err"; }

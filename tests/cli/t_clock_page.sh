@@ -51,7 +51,7 @@ qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/own,server=on
 	-qmp "unix:$work/qmp,server=on,wait=off" >"$work/qemu.err" 2>&1 &
 pids+=($!)
 disown
-poll test -S "$work/qmp" || { cat "$work/qemu.err"; exit 1; }
+poll listens "$work/qmp" || { cat "$work/qemu.err"; exit 1; }
 coproc qmp { exec socat - "UNIX-CONNECT:$work/own"; }
 say() {
 	local line answer=''

@@ -23,7 +23,7 @@ printf 'output = %s/set/\nregion = g=%s/g\nrotate-size = 64M\nrotate-time = 0\n'
 daemon=$!
 pids+=($daemon)
 socket=$XVTRACE_RUN_DIR/record-$daemon
-check "a recorder listens" poll test -S "$socket"
+check "a recorder listens" poll listens "$socket"
 records() { "$xvtrace" status --json --control "$socket" 2>/dev/null | jq -e '.recorders[0].events > 0' >/dev/null; }
 check "it records" poll records
 
@@ -104,14 +104,14 @@ wait "${pids[-1]}" 2>/dev/null
 "$xvtrace" record -q -o "$work/one.xvt" -r h="$work/h" --join-timeout 0.1 --control "$work/one" 2>/dev/null &
 one=$!
 pids+=($one)
-check "a recorder at a socket of its own" poll test -S "$work/one"
+check "a recorder at a socket of its own" poll listens "$work/one"
 check "one file has no next one" eval '! control rotate --control "$work/one" && grep -q "start it with a folder" "$work/err"'
 check "record has no configuration" eval '! control reload --control "$work/one" && grep -q "was started by" "$work/err"'
 "$xvtrace" region create "$work/i" --size 1M --rings 1 || exit 1
 "$xvtrace" record -q -o "$work/two.xvt" -r i="$work/i" --join-timeout 0.1 2>/dev/null &
 two=$!
 pids+=($two)
-check "another one in the folder" poll test -S "$XVTRACE_RUN_DIR/record-$two"
+check "another one in the folder" poll listens "$XVTRACE_RUN_DIR/record-$two"
 check "two to choose from: that is an error" eval '! control rotate && grep -q "2 recorders are at work" "$work/err"'
 kill -TERM $one $two $daemon
 wait $one $two

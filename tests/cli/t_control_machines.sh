@@ -26,7 +26,7 @@ records() {
 	"$xvtrace" record --join-timeout 5 --stall-timeout 0.5 --control "$work/control" "$@" 2>"$work/log" &
 	recorder=$!
 	pids+=($recorder)
-	poll test -S "$work/control"
+	poll listens "$work/control"
 }
 ends() {
 	kill -TERM $recorder

@@ -37,7 +37,7 @@ records() {
 	"$xvtrace" record -q --join-timeout 0 --stall-timeout "$stall" -o "$set/" --control "$work/control" "$@" 2>"$work/log" &
 	recorder=$!
 	pids+=($recorder)
-	poll test -S "$work/control"
+	poll listens "$work/control"
 }
 ends() {
 	kill -TERM $recorder
@@ -296,7 +296,7 @@ told() { tail -n 2 "$work/told" | grep -q "^STATUS=$1"; }
 NOTIFY_SOCKET=$work/notify "$xvtrace" daemon -c "$work/conf" 2>"$work/log" &
 recorder=$!
 pids+=($recorder)
-poll test -S "$work/control"
+poll listens "$work/control"
 check "daemon: one is recorded, one is armed" poll eval 'recorded y && armed x && status "[.vms[].name] == [\"y\"]"'
 check "the service manager knows" poll told '1/1 machines, 1/1 armed  [0-9]* events'
 configure "flight-recorder = y"

@@ -164,7 +164,7 @@ fi
 	--control "$work/control" 2>"$work/err" &
 recorder=$!
 pids+=($recorder)
-poll test -S "$work/control"
+poll listens "$work/control"
 "$xvtrace" status --json --control "$work/control" >"$work/status"
 check "status: the host is a machine of its own kind, without a region" \
 	jq -e '[.. | objects | select(.name? == "host")] | length == 1 and all(.kind == "host" and .region == null)' "$work/status"
@@ -199,7 +199,7 @@ if command -v qemu-system-x86_64 >/dev/null; then
 		-object "memory-backend-file,id=m,size=256K,mem-path=$work/q,share=on" \
 		-qmp "unix:$work/qmp,server=on,wait=off" >"$work/qemu.err" 2>&1 &
 	pids+=($!)
-	poll test -S "$work/qmp" || cat "$work/qemu.err"
+	poll listens "$work/qmp" || cat "$work/qemu.err"
 	"$xvtrace" record -q -o "$work/q.xvt" -r q="$work/q" --qmp q="$work/qmp" --host all-vcpus \
 		--join-timeout 0 2>"$work/err" -- \
 		timeout 120 sh -c 'until grep -qa q:vcpu0 "$1" && grep -qa q:qemu "$1"; do sleep 0.05; done' - "$work/q.xvt"

@@ -32,7 +32,7 @@ region "$work/h"
 "$xvtrace" record -q -o "$work/first.xvt" -r g="$work/g" --join-timeout 0 --control "$work/control" 2>/dev/null &
 first=$!
 pids+=($first)
-check "a recorder is at work" poll test -S "$work/control"
+check "a recorder is at work" poll listens "$work/control"
 command=$(tr '\0' ' ' <"/proc/$first/cmdline")
 at_work="another xvtrace is at work on this region: process $first (${command:0:100}...), which writes $work/first.xvt; end it first"
 misuse "two recorders of a region" 1 "$work/g: $at_work" record -r g="$work/g"
@@ -46,7 +46,7 @@ misuse "two recorders at a socket" 1 "$work/control: another process listens the
 mkdir "$work/set"
 "$xvtrace" record -q -o "$work/set/" -r h="$work/h" --join-timeout 0 --control "$work/second" 2>/dev/null &
 pids+=($!)
-check "another one writes into a folder" poll test -S "$work/second"
+check "another one writes into a folder" poll listens "$work/second"
 region "$work/i"
 misuse "two recorders in a folder" 1 "$work/set/: cannot write it: another recorder writes into this folder; give each a folder of its own" \
 	"$xvtrace" record -q -o "$work/set/" -r i="$work/i"

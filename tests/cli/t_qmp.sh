@@ -40,7 +40,7 @@ qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/own,server=on
 qemu=$!
 pids+=($qemu)
 disown $qemu
-poll test -S "$work/qmp" || { cat "$work/qemu.err"; exit 1; }
+poll listens "$work/qmp" || { cat "$work/qemu.err"; exit 1; }
 coproc qmp { exec socat - "UNIX-CONNECT:$work/own"; }
 say qmp_capabilities && say cont || exit 1
 
@@ -166,7 +166,7 @@ start_qemu() {
 	qemu=$!
 	pids+=($qemu)
 	disown $qemu
-	poll test -S "$work/$1.qmp" || { cat "$work/$1.err"; exit 1; }
+	poll listens "$work/$1.qmp" || { cat "$work/$1.err"; exit 1; }
 	# The last one's connection goes with its QEMU.
 	poll eval '[ -z "${qmp_PID:-}" ]'
 	coproc qmp { exec socat - "UNIX-CONNECT:$work/$1.own"; }

@@ -181,7 +181,7 @@ tell({"event": "GUEST_PANICKED", "data": {"action": "pause"}, "timestamp": {"sec
 time.sleep(1000)
 PY
 pids+=($!)
-poll test -S "$work/qmp"
+poll listens "$work/qmp"
 record --qmp a="$work/qmp" --snapshot-when 'crash a' --snapshot-when 'crash b' --snapshot-when 'still 1 a' --snapshot-after 0.2
 check "not of the one whose QEMU is asked" eval '[ "$(unseen a)" = 0 ] && [ "$(unseen b)" = 1 ]'
 say 1 last
@@ -235,7 +235,7 @@ check "too many in a minute" refused 'it is at most 60' -o "$work/x/" --snapshot
 "$xvtrace" record -q -o "$work/one.xvt" -r a="$work/a" --control "$work/control" 2>/dev/null &
 recorder=$!
 pids+=($recorder)
-poll test -S "$work/control"
+poll listens "$work/control"
 check "a recorder of one file refuses it" eval '! control snapshot && grep -q "start it with a folder" "$work/control.err"'
 end
 exit $((failures > 0))

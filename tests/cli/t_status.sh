@@ -112,7 +112,7 @@ end_writer
 write "$work/b" --rate 1000
 first=$recorder
 record "$work/u.xvt" -r g3="$work/b" --control "$work/here" --mode overwrite
-check "a socket of one's choice" poll test -S "$work/here"
+check "a socket of one's choice" poll listens "$work/here"
 check "asked there" eval '"$xvtrace" status --json --control "$work/here" | jq -e ".recorders | length == 1 and .[0].mode == \"overwrite\" and .[0].vms[0].name == \"g3\"" >/dev/null'
 check "it is not among the usual ones" says '.recorders | length == 1 and .[0].pid != '"$recorder"
 "$xvtrace" record -q -o "$work/v.xvt" -r g4="$work/blank" --control "$work/here" 2>"$work/err2"
