@@ -124,7 +124,7 @@ record_both() {
 # stops d at an unknown place may have one event of a task and one of an interrupt on each CPU.
 inside=0
 look_inside() {
-	inside=$((inside + $("$xvtrace" region show --json "$(vm_region d)" | jq '[.rings[].nest] | add')))
+	inside=$((inside + $("$xvtrace" region show --json "$(vm_region d)" | jq '[.rings[] | if .nest == 0 and .commit != .resv then 1 else .nest end] | add')))
 }
 
 pause() {
