@@ -350,21 +350,10 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 {
 	const struct xvt_vm *other;
 	int err = xvt_host_region_open(&vm->region, vm->path, true);
-	struct stat st;
 
-	if (!err && fstat(vm->region.fd, &st))
-		err = -errno;
-	if (err) {
-		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
+	err = xvt_vm_opened(s, vm, vm->region.fd, err, why, why_size);
+	if (err)
 		return err;
-	}
-	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
-	err = xvt_session_own(s, vm, st.st_uid);
-	if (err) {
-		snprintf(why, why_size, "%s", strerror(-err));
-		return err;
-	}
-	vm->pool.lent = &vm->owner->lent;
 	err = xvt_host_region_claim(&vm->region);
 	other = err ? of_same_file(s, vm) : NULL;
 	if (other)

@@ -903,6 +903,10 @@ size_t xvt_session_present(const struct xvt_session *s);
 
 /* The machine's region is a file of that user. Returns 0 or -ENOMEM. */
 int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid);
+/* The machine's file was opened as `fd`, or was not with `err`: note which file it is, and let the
+ * machine share with its owner's others. Returns 0, or -errno with `why`. */
+int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, char *why,
+		  size_t why_size);
 /* Machines have come or gone. */
 void xvt_session_share(struct xvt_session *s);
 /* By this number all is divided of which the machine has a share. */

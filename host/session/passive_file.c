@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* An '@' that no number follows is one of the file's name. */
 static const char *offset_of(const char *path)
@@ -55,7 +54,6 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 		     size_t why_size)
 {
 	struct xvt_passive *p = calloc(1, sizeof(*p));
-	struct stat st;
 	int err = p ? parse(p, vm, spec) : -ENOMEM;
 
 	vm->passive = p;
@@ -75,19 +73,7 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 	}
 	if (!err)
 		err = xvt_host_region_watch(&p->file, vm->path);
-	if (!err && fstat(p->file.fd, &st))
-		err = -errno;
-	if (err) {
-		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
-		return err;
-	}
-	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
-	err = xvt_session_own(s, vm, st.st_uid);
-	if (err)
-		snprintf(why, why_size, "%s", strerror(-err));
-	else
-		vm->pool.lent = &vm->owner->lent;
-	return err;
+	return xvt_vm_opened(s, vm, p ? p->file.fd : -1, err, why, why_size);
 }
 
 void xvt_passive_close(struct xvt_vm *vm)

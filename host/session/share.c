@@ -7,7 +7,10 @@
 #include "session/parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
 {
@@ -28,6 +31,26 @@ int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
 	o->uid = uid;
 	s->owners[s->nr_owners++] = vm->owner = o;
 	return 0;
+}
+
+int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, char *why,
+		  size_t why_size)
+{
+	struct stat st;
+
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	if (err) {
+		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
+		return err;
+	}
+	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
+	err = xvt_session_own(s, vm, st.st_uid);
+	if (err)
+		snprintf(why, why_size, "%s", strerror(-err));
+	else
+		vm->pool.lent = &vm->owner->lent;
+	return err;
 }
 
 void xvt_session_share(struct xvt_session *s)
