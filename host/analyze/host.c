@@ -259,11 +259,44 @@ static int give_unknown(struct xvt_analyze *a, struct thread *t, uint64_t begin_
 	return begin_ns < ns ? give(a, t) : 0;
 }
 
+/* -- wake-ups -------------------------------------------------------------------------- */
+
+static void set_waker(struct interval *off, const struct wake_up *w)
+{
+	off->woken_ns = w->ns;
+	off->waker = w->waker;
+	off->waker_irq = w->irq;
+}
+
+/*
+ * A thread that is about to sleep has left its CPU's queue before the kernel records the switch
+ * away from it. Another CPU may wake it in between: the wake-up is recorded before the switch,
+ * whose prev_state says all the same that it sleeps. Linux wakes a thread once for each sleep; so
+ * if it comes to a CPU again and no wake-up was recorded since it left, the one before was this
+ * one, and it waited for a CPU from the switch on. (kernel/sched/core.c, try_to_wake_up(): p->on_rq
+ * is 0 and p->on_cpu still 1.)
+ */
+static void settle_early(struct thread *t)
+{
+	if (t->early)
+		set_waker(&t->off, &t->early_wake);
+	t->early = false;
+}
+
+/* It was woken once more, and so had slept: the wake-up before was of no sleep. */
+static void drop_early(struct thread *t)
+{
+	t->early = false;
+	t->waits = false;
+	t->off.count = 0;
+}
+
 static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, uint64_t ns)
 {
 	int err = 0;
 
 	if (t->state == THREAD_OFF) {
+		settle_early(t);
 		/* It came to this CPU from another's queue, without a recorded event. */
 		if (t->waits)
 			charge(a, t, 0, false, ns);
@@ -277,6 +310,7 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 	if (!t->known_ns)
 		t->known_ns = ns;
 	t->state = THREAD_ON;
+	t->early = false;
 	t->on_since_ns = ns;
 	t->cpu = cpu;
 	return err;
@@ -303,9 +337,10 @@ static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu,
 		t->known_ns = ns;
 	if (t->state == THREAD_ON && !err)
 		err = give_running(a, t, ns, false);
+	t->early &= t->state == THREAD_ON && off != OFF_PREEMPTED;
 	t->state = THREAD_OFF;
 	t->cpu = cpu;
-	t->waits = off == OFF_PREEMPTED;
+	t->waits = off == OFF_PREEMPTED || t->early;
 	t->since_ns = ns;
 	t->off = (struct interval){ .begin_ns = ns, .off = off, .waker = WHO_MISSING };
 	return err;
@@ -343,12 +378,22 @@ static void take_waking(struct xvt_analyze *a, const struct part_type *type,
 			const struct xvtrace_event *ev)
 {
 	struct thread *t = thread_of(a, (int)part_number(ev, type, WAKING_PID));
+	const struct wake_up w = { .ns = ev->ns,
+				   .waker = ev->pid > 0 ? whos_of(a, ev->pid) : WHO_NONE,
+				   .irq = ev->irq_flags & 0x18 };
 
-	if (!t || t->state != THREAD_OFF || t->waits || !t->off.off)
+	if (!t || t->state == THREAD_UNKNOWN)
 		return;
-	t->off.woken_ns = ev->ns;
-	t->off.waker = ev->pid > 0 ? whos_of(a, ev->pid) : WHO_NONE;
-	t->off.waker_irq = ev->irq_flags & 0x18;
+	if (t->state == THREAD_ON) {
+		t->early = true;
+		t->early_wake = w;
+		return;
+	}
+	if (t->early)
+		drop_early(t);
+	if (t->waits || !t->off.off)
+		return;
+	set_waker(&t->off, &w);
 	t->waits = true;
 	t->cpu = (unsigned int)part_number(ev, type, WAKING_CPU);
 	t->since_ns = ev->ns;
@@ -377,6 +422,9 @@ static void take_loss(struct xvt_analyze *a, unsigned int cpu)
 		struct thread *t = h->threads[i];
 
 		t->known_ns = 0;
+		/* The wake-up of its sleep may be among what was lost. */
+		if (t->state == THREAD_ON)
+			t->early = false;
 		if (t->state == THREAD_OFF)
 			t->off.lost = true;
 		else if (t->state == THREAD_ON && t->cpu == cpu)
@@ -413,6 +461,8 @@ int host_end(struct xvt_analyze *a)
 		if (t->state != THREAD_OFF || a->last_ns <= t->off.begin_ns)
 			continue;
 		charge_unseen(a, t, a->last_ns);
+		/* Whether it sleeps or waits would be told by its next wake-up or switch. */
+		t->off.lost |= t->early;
 		t->off.end_ns = a->last_ns;
 		t->off.open = true;
 		err = give(a, t);

@@ -101,7 +101,7 @@ struct wanting {
 /* A time in which a thread was not on a CPU. */
 struct interval {
 	uint64_t begin_ns, end_ns;
-	uint64_t woken_ns; /* 0: it was not, or did not sleep */
+	uint64_t woken_ns; /* 0: it was not, or did not sleep; may be before begin_ns */
 	enum xvt_off off;
 	bool lost; /* events of the host are missing: the thread may have been on a CPU */
 	bool open;
@@ -121,12 +121,20 @@ struct thread {
 	const struct xvtrace_machine *machine;
 	unsigned int vcpu; /* hw_id, or XVTRACE_ALL_VCPUS */
 	enum thread_state state;
-	unsigned int cpu;  /* ON: its CPU; OFF: the CPU on whose queue it waits */
-	bool waits;	   /* OFF: it is runnable */
+	unsigned int cpu; /* ON: its CPU; OFF: the CPU on whose queue it waits */
+	bool waits;	  /* OFF: it is runnable, or `early` may make it so */
+	/* ON: it was woken since it came to the CPU. OFF: and not again since it left it to sleep.
+	 */
+	bool early;
 	uint64_t since_ns; /* OFF: since when its occupants are counted */
 	uint64_t known_ns; /* since when its state is known; 0: it is not */
 	uint64_t on_since_ns;
 	uint64_t on_ns; /* how long it was on a CPU so far, as far as that is known */
+	struct wake_up {
+		uint64_t ns;
+		uint32_t waker; /* WHO_MISSING: not recorded */
+		bool irq;
+	} early_wake;
 	struct interval off;
 };
 

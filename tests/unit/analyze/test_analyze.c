@@ -383,6 +383,86 @@ START_TEST(a_clock_changes_its_line_in_a_stall)
 }
 END_TEST
 
+/* Its wake-up was recorded before the switch away from it, which says that it sleeps. */
+#define EARLY                                        \
+	BUSY "99 h:1 waking x-501 0 qemu-600\n"      \
+	     "100 h:0 switch x-501 S bash-900\n"     \
+	     "400 h:0 switch bash-900 R noisy-901\n" \
+	     "3400 h:0 switch noisy-901 S x-501\n"
+
+START_TEST(a_thread_that_was_woken_before_it_left_its_cpu_waits)
+{
+	struct xvt_line *l;
+
+	analyze(EARLY "3500 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3400, XVT_CAUSE_WAITS, "noisy-901", 3000);
+	ck_assert_int_eq(stalls[0].verdict, XVT_PROVEN);
+	ck_assert_str_eq(stalls[0].first->name, "bash-900");
+	ck_assert_str_eq(stalls[0].waker->name, "<...>-600");
+	ck_assert_uint_eq(sum("taken_by", 0, "noisy-901"), 3000 * US);
+	ck_assert_ptr_null(line("asleep", 0, ""));
+	l = line("vcpu_wake", 0, "");
+	ck_assert_uint_eq(l->wall.n, 1);
+	ck_assert_uint_eq(l->wall.sum_ns, 3301 * US);
+}
+END_TEST
+
+/* It went on after that wake-up, and slept for another reason. */
+START_TEST(a_wake_up_of_a_thread_that_then_sleeps_is_not_its_end)
+{
+	analyze(BUSY "50 h:1 waking x-501 0 qemu-600\n"
+		     "100 h:0 switch x-501 S bash-900\n"
+		     "3000 h:1 waking x-501 0 kw-902\n"
+		     "3400 h:0 switch bash-900 S x-501\n"
+		     "3500 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3400, XVT_CAUSE_SLEEPS, "bash-900", 400);
+	ck_assert_str_eq(stalls[0].waker->name, "<...>-902");
+	ck_assert_uint_eq(line("vcpu_wake", 0, "")->wall.sum_ns, 400 * US);
+	/* A sleep before that one is over, too. */
+	analyze(BUSY "50 h:1 waking x-501 0 qemu-600\n"
+		     "60 h:0 switch x-501 R bash-900\n"
+		     "70 h:0 switch bash-900 R x-501\n"
+		     "100 h:0 switch x-501 S bash-900\n"
+		     "3400 h:0 switch bash-900 S x-501\n"
+		     "3500 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3400, XVT_CAUSE_SLEEPS, NULL, 0);
+	/* A thread that was pre-empted waits, whatever wakes it. */
+	analyze(BUSY "50 h:1 waking x-501 0 qemu-600\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:1 waking x-501 0 kw-902\n"
+		     "3400 h:0 switch bash-900 S x-501\n"
+		     "3500 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3400, XVT_CAUSE_PREEMPTED, "bash-900", 3300);
+	/* One whose switch away is missing had slept. */
+	analyze(BUSY "50 h:1 waking x-501 0 qemu-600\n"
+		     "70 h:0 switch bash-900 R x-501\n"
+		     "80 g1:0 soft 9\n"
+		     "90 g1:0 softx 9\n"
+		     "100 h:0 switch x-501 S bash-900\n"
+		     "3400 h:0 switch bash-900 S x-501\n"
+		     "3500 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3400, XVT_CAUSE_SLEEPS, NULL, 0);
+}
+END_TEST
+
+/* Neither its next wake-up nor its next switch is there to tell; nor where events are lost. */
+START_TEST(whether_it_was_woken_before_it_left_may_be_open)
+{
+	analyze(BUSY "99 h:1 waking x-501 0 qemu-600\n"
+		     "100 h:0 switch x-501 S bash-900\n"
+		     "3400 h:0 switch bash-900 S kw-902\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_UNTOLD);
+	analyze(BUSY "50 h:1 waking x-501 0 qemu-600\n"
+		     "60 h:1 lost 3\n"
+		     "100 h:0 switch x-501 S bash-900\n"
+		     "3400 h:0 switch bash-900 S x-501\n"
+		     "3500 g1:0 switch work-10 S swapper-0\n");
+	is_stall(100, 3400, XVT_CAUSE_SLEEPS, NULL, 0);
+	ck_assert_ptr_null(stalls[0].waker);
+}
+END_TEST
+
 START_TEST(a_vmm_that_sleeps_is_a_cause_of_its_own)
 {
 	analyze(BUSY "100 h:0 switch x-501 S other-900\n"
@@ -1302,6 +1382,9 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, a_short_interval_without_events_near_it_is_told);
 	tcase_add_test(t, an_open_order_of_busy_states_is_a_stall);
 	tcase_add_test(t, a_flagged_event_may_be_before_an_interval);
+	tcase_add_test(t, a_thread_that_was_woken_before_it_left_its_cpu_waits);
+	tcase_add_test(t, a_wake_up_of_a_thread_that_then_sleeps_is_not_its_end);
+	tcase_add_test(t, whether_it_was_woken_before_it_left_may_be_open);
 	tcase_add_test(t, a_vmm_that_sleeps_is_a_cause_of_its_own);
 	tcase_add_test(t, a_clock_changes_its_line_in_a_stall);
 	tcase_add_loop_test(t, a_thread_is_blocked_or_stopped, 0, 3);
