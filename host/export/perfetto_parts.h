@@ -123,6 +123,8 @@ struct xvt_pf_vcpu {
 	bool described; /* the track is */
 	bool off;	/* on no CPU of the host, as far as is known: since then */
 	bool sleeps;	/* it was not preempted */
+	/* It was woken since it came to its CPU, and not again since it left it: analyze/host.c. */
+	bool early;
 	uint64_t since_ns;
 	uint64_t woken_ns; /* 0: not yet */
 };

@@ -95,20 +95,29 @@ static int put_time(struct xvt_pf *p, const struct xvt_pf_vcpu *v, const char *n
 	return err ? err : xvt_pf_put_slice_end(p, v->machine, uuid, end, TYPE_SLICE_END, name);
 }
 
-/* It was on no CPU up to then. */
-static int end_time(struct xvt_pf *p, struct xvt_pf_vcpu *v, uint64_t ns)
+/* What it did from since_ns on, until it was woken. */
+static const char *first_of(const struct xvt_pf_vcpu *v, bool came)
+{
+	if (!v->sleeps)
+		return "waits for a CPU";
+	if (!v->early)
+		return "sleeps";
+	return came ? "waits for a CPU" : "sleeps or waits for a CPU";
+}
+
+/* It was on no CPU up to then. came: it has one now. */
+static int end_time(struct xvt_pf *p, struct xvt_pf_vcpu *v, uint64_t ns, bool came)
 {
 	const bool woken = v->sleeps && v->woken_ns && v->woken_ns < ns;
-	const uint64_t sleeps_to = woken ? v->woken_ns : ns;
+	const uint64_t first_to = woken ? v->woken_ns : ns;
 	int err = 0;
 
-	if (!v->off)
-		return 0;
+	if (v->off)
+		err = put_time(p, v, first_of(v, came), v->since_ns, first_to);
+	if (!err && v->off && woken)
+		err = put_time(p, v, "waits for a CPU", first_to, ns);
 	v->off = false;
-	if (v->sleeps)
-		err = put_time(p, v, "sleeps", v->since_ns, sleeps_to);
-	if (!err && (!v->sleeps || woken))
-		err = put_time(p, v, "waits for a CPU", v->sleeps ? sleeps_to : v->since_ns, ns);
+	v->early = false;
 	return err;
 }
 
@@ -123,7 +132,7 @@ int xvt_pf_vcpu_switch(struct xvt_pf *p, uint32_t host, uint64_t ns, int32_t pre
 	p->vcpus_known = true;
 	v = vcpu_of(p, next);
 	if (v && !err)
-		err = end_time(p, v, ns);
+		err = end_time(p, v, ns, true);
 	v = vcpu_of(p, prev);
 	if (v) {
 		v->off = true;
@@ -139,7 +148,10 @@ void xvt_pf_vcpu_waking(struct xvt_pf *p, uint64_t ns, int32_t pid)
 {
 	struct xvt_pf_vcpu *v = vcpu_of(p, pid);
 
-	if (v && v->off && !v->woken_ns)
+	if (!v || (v->off && v->woken_ns))
+		return;
+	v->early = !v->off;
+	if (v->off)
 		v->woken_ns = ns;
 }
 
@@ -148,6 +160,6 @@ int xvt_pf_vcpus_until(struct xvt_pf *p, uint64_t ns)
 	int err = 0;
 
 	for (size_t i = 0; i < p->vcpu_count && !err; i++)
-		err = end_time(p, &p->vcpus[i], ns);
+		err = end_time(p, &p->vcpus[i], ns, false);
 	return err;
 }

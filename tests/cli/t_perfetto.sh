@@ -351,4 +351,32 @@ check "no task runs while its machine stands still" stands
 check "each switch there is from the task that ran" switched "$work/facts"
 check "the task that stands for it has its name" test "$(grep -c '^thread 1 4259841 in 4259840$' "$work/facts")" -eq 1
 
+# Of a wake-up that is recorded before the switch away.
+"$BUILD/tests/tools/xvt-story" "$work/early.xvt" <<'EOT' || exit 1
+host 2
+guest g1 1 2000
+thread 501 g1:vcpu0
+0 h:0 switch swapper-0 R x-501
+90 h:1 waking x-501 0 qemu-600
+100 h:0 switch x-501 S bash-900
+400 h:0 switch bash-900 S x-501
+490 h:1 waking x-501 0 qemu-600
+500 h:0 switch x-501 S bash-900
+600 h:1 waking x-501 0 qemu-600
+700 h:0 switch bash-900 S x-501
+790 h:1 waking x-501 0 qemu-600
+800 h:0 switch x-501 S bash-900
+850 h:1 waking bash-900 0 qemu-600
+900 h:1 lost 5
+EOT
+woken_early() {
+	rules "$work/early.xvt" || return 1
+	grep '^off ' "$work/facts" | sort -k 10,10n -k 9,9r | awk '{ print $10 % 1000000000 / 1000, $9, substr($0, index($0, $11)) }' |
+		grep BEGIN | cut -d ' ' -f 1,3- | diff - <(echo "100 waits for a CPU
+500 sleeps
+600 waits for a CPU
+800 sleeps or waits for a CPU")
+}
+check "a thread that was woken before it left its CPU waits for one" woken_early
+
 [ $failures -eq 0 ]
