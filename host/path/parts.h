@@ -216,12 +216,9 @@ static inline void walk_next(struct xvt_path *p, int next, uint32_t rec)
 /* message.c: a message that the path came by. */
 void message_received(struct xvt_path *p, uint32_t received);
 
-/* waking.c: the wake-ups of a task that may have ended its sleep before the switch `in`. */
-struct wakings {
-	uint32_t sure, open; /* the last of them, or NONE */
-	unsigned int open_count;
-};
-struct wakings wakings_of(const struct xvt_path *p, uint32_t in);
+/* waking.c: the wake-up that ended the task's sleep before the switch `in`. NONE: none is recorded
+ * (*left is 0), or it is one of *left. It is proven where nothing is lost between the two. */
+uint32_t waking_of(const struct xvt_path *p, uint32_t in, unsigned int *left);
 /* task.c: the task of `at`, back to what made it come to its CPU. */
 void walk_task(struct xvt_path *p);
 

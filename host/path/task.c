@@ -102,19 +102,18 @@ static void came_by_waking(struct xvt_path *p, uint32_t in)
 {
 	const struct rec *r = &p->recs[in];
 	const struct xvtrace_machine *m = rec_machine(p, r);
-	const struct wakings w = wakings_of(p, in);
-	const uint32_t k = w.sure != NONE ? w.sure : w.open;
+	unsigned int left;
+	const uint32_t k = waking_of(p, in, &left);
 	struct xvt_path_step s = step_of(p, XVT_PATH_WAITS, XVT_PATH_WAKER, r);
 
-	if (k == NONE) {
+	if (k == NONE && !left) {
 		walk_stop(p, XVT_PATH_END_HOLE, wakings_need(p, r), "what woke %s is not recorded",
 			  s.task);
 		return;
 	}
-	if (w.sure == NONE && w.open_count > 1) {
+	if (k == NONE) {
 		walk_stop(p, XVT_PATH_END_HOLE, NULL,
-			  "the bounds leave open which of %u wake-ups of %s it was", w.open_count,
-			  s.task);
+			  "the bounds leave open which of %u wake-ups of %s it was", left, s.task);
 		return;
 	}
 	if (walk_lost(p, &p->recs[k], r) || walk_doubts(p, &p->recs[k]) ||

@@ -327,6 +327,97 @@ START_TEST(the_bounds_may_leave_the_waker_open)
 }
 END_TEST
 
+/* The wake-up of the sleep before is near the task's leaving, and that of this one near its coming.
+ */
+#define SHORT_RUN                                           \
+	HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"  \
+		     "20 g1:1 switch swapper-0 R srv-20\n"  \
+		     "120 g1:0 switch cli-10 S swapper-0\n" \
+		     "214 g1:1 waking cli-10 0 srv-20\n"    \
+		     "215 g1:0 switch swapper-0 R cli-10\n" \
+		     "216 g1:0 switch cli-10 S swapper-0\n"
+#define SECOND_ANSWER                          \
+	"300 g1:1 waking cli-10 0 srv-20\n"    \
+	"301 g1:0 switch swapper-0 R cli-10\n" \
+	"310 g1:0 switch cli-10 R oth-11\n"
+
+START_TEST(the_wake_up_of_the_sleep_before_is_not_it)
+{
+	find(SHORT_RUN SECOND_ANSWER, 305, 220, false);
+	RUNS("cli-10", 301, 305);
+	WOKEN("cli-10", "srv-20", 300, 301);
+	RUNS("srv-20", 220, 300);
+	ends(XVT_PATH_END_BEGIN, "");
+	/* What was lost may have been another one of that sleep. */
+	find(SHORT_RUN "230 g1:1 lost 1\n" SECOND_ANSWER, 305, 100, false);
+	RUNS("cli-10", 301, 305);
+	ends(XVT_PATH_END_HOLE, "which of 2 wake-ups of cli-10");
+	/* A pre-emption is no sleep. */
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "20 g1:1 switch swapper-0 R srv-20\n"
+			  "120 g1:0 switch cli-10 S swapper-0\n"
+			  "213 g1:1 waking cli-10 0 srv-20\n"
+			  "214 g1:0 switch swapper-0 R cli-10\n"
+			  "214.5 g1:0 switch cli-10 R oth-11\n"
+			  "215 g1:0 switch oth-11 R cli-10\n"
+			  "216 g1:0 switch cli-10 S swapper-0\n" SECOND_ANSWER,
+	     305, 220, false);
+	RUNS("cli-10", 301, 305);
+	WOKEN("cli-10", "srv-20", 300, 301);
+	RUNS("srv-20", 220, 300);
+	ends(XVT_PATH_END_BEGIN, "");
+}
+END_TEST
+
+/* A task is woken in the moment in which it leaves its CPU: analyze/host.c. */
+START_TEST(a_wake_up_before_the_switch_away_is_it_if_there_is_no_other)
+{
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "20 g1:1 switch swapper-0 R srv-20\n"
+			  "110 g1:1 waking cli-10 0 srv-20\n"
+			  "120 g1:0 switch cli-10 S oth-11\n"
+			  "215 g1:0 switch oth-11 S cli-10\n",
+	     290, 100, false);
+	RUNS("cli-10", 215, 290);
+	WOKEN("cli-10", "srv-20", 110, 215);
+	RUNS("srv-20", 100, 110);
+	ends(XVT_PATH_END_BEGIN, "");
+	/* It had gone on, and slept for another reason. */
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "20 g1:1 switch swapper-0 R srv-20\n"
+			  "110 g1:1 waking cli-10 0 srv-20\n"
+			  "112 g1:1 switch srv-20 R oth-21\n"
+			  "120 g1:0 switch cli-10 S oth-11\n"
+			  "180 g1:1 waking cli-10 0 oth-21\n"
+			  "215 g1:0 switch oth-11 S cli-10\n",
+	     290, 150, false);
+	RUNS("cli-10", 215, 290);
+	WOKEN("cli-10", "oth-21", 180, 215);
+	RUNS("oth-21", 150, 180);
+	ends(XVT_PATH_END_BEGIN, "");
+	/* The other one may be behind the switch to the task. */
+	find(HEAD ON_CPUS "10 g1:0 switch swapper-0 R cli-10\n"
+			  "20 g1:1 switch swapper-0 R srv-20\n"
+			  "110 g1:1 waking cli-10 0 srv-20\n"
+			  "120 g1:0 switch cli-10 S oth-11\n"
+			  "215 g1:0 switch oth-11 S cli-10\n"
+			  "216 g1:1 waking cli-10 0 srv-20\n",
+	     290, 100, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "which of 2 wake-ups of cli-10");
+	/* It ended the sleep before. */
+	find(HEAD ON_CPUS "10 g1:0 switch cli-10 S swapper-0\n"
+			  "20 g1:1 switch swapper-0 R srv-20\n"
+			  "40 g1:1 waking cli-10 0 srv-20\n"
+			  "50 g1:0 switch swapper-0 R cli-10\n"
+			  "120 g1:0 switch cli-10 S oth-11\n"
+			  "215 g1:0 switch oth-11 S cli-10\n",
+	     290, 30, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "what woke cli-10 is not recorded");
+}
+END_TEST
+
 /* Both wake each other, and the bounds allow it. */
 START_TEST(a_circle_ends)
 {
@@ -839,6 +930,8 @@ Suite *path_suite(void)
 	tcase_add_loop_test(t, a_loss_has_bounds, 0, 2);
 	tcase_add_loop_test(t, a_time_in_doubt_is_a_hole, 0, 2);
 	tcase_add_test(t, the_bounds_may_leave_the_waker_open);
+	tcase_add_test(t, the_wake_up_of_the_sleep_before_is_not_it);
+	tcase_add_test(t, a_wake_up_before_the_switch_away_is_it_if_there_is_no_other);
 	tcase_add_test(t, a_circle_ends);
 	tcase_add_test(t, a_switch_that_is_missing_is_a_hole);
 	tcase_add_test(t, a_task_on_no_cpu_has_no_path);
