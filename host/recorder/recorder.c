@@ -1177,8 +1177,11 @@ static int record(struct recorder *r)
 	if (status != XVT_EXIT_OK)
 		return status;
 	r->outcome.first_file = xvt_file_set_at(rec->sink);
+	/* Before the kernel traces: a signal ends the tracing with the recorder. */
+	err = xvt_recording_watch_signals(rec);
 	/* Before the listeners: they tell which threads run the vCPUs. */
-	status = xvt_host_events_add(rec->session, &opt->host);
+	if (!err)
+		status = xvt_host_events_add(rec->session, &opt->host);
 	if (status == XVT_EXIT_OK)
 		status = begin_snapshots(r);
 	if (status == XVT_EXIT_OK)
@@ -1192,8 +1195,6 @@ static int record(struct recorder *r)
 		status = listen_to_clients(r);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_collectors(r);
-	if (status == XVT_EXIT_OK)
-		err = xvt_recording_watch_signals(rec);
 	if (status == XVT_EXIT_OK && !err && r->how->child)
 		err = start_child(r, r->how->child);
 	if (status == XVT_EXIT_OK && !err && opt->print)

@@ -80,6 +80,35 @@ poll eval '[ -n "$(instances $recorder)" ]'
 wait $recorder
 check "a program and its threads: exit 0" [ $? -eq 0 ]
 check "nothing is left in the kernel" [ -z "$(instances $recorder)" ]
+# A signal in the moment in which the recorder has made its instance, and has not begun to record.
+"${CC:-gcc}" -shared -fPIC -D_GNU_SOURCE -o "$work/early.so" -x c - -ldl <<'EOT' || exit 1
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+int mkdir(const char *path, mode_t mode)
+{
+	int (*real)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir");
+	int err = real(path, mode);
+
+	if (!err && strstr(path, "/instances/"))
+		raise(atoi(getenv("EARLY_SIGNAL")));
+	return err;
+}
+EOT
+ends_early() {
+	EARLY_SIGNAL=$1 LD_PRELOAD=$work/early.so "$xvtrace" record -q -o "$work/early.xvt" -r g="$work/g" --host sched \
+		2>"$work/err" &
+	recorder=$!
+	wait $recorder
+	[ $? -le 1 ] && [ -z "$(instances $recorder)" ] && "$xvtrace" verify "$work/early.xvt" >/dev/null
+}
+# SIGTERM, SIGINT (ignored in the background of a shell), SIGHUP
+for signal in 15 2 1; do
+	check "signal $signal before the first event ends the recorder, and its tracing" ends_early $signal
+done
 "$xvtrace" verify "$work/t.xvt" >"$work/verify"
 check "the trace is right" [ $? -eq 0 ]
 check "its events are held against the host's switches" grep -qE '; [1-9][0-9]* events while their threads were on a CPU of the host' "$work/verify"
