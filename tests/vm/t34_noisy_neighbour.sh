@@ -31,7 +31,9 @@ check "analyze reads the trace" eval '"$xvtrace" analyze cpu,stalls,irq --json "
 # By the events alone, without xvtrace analyze: the thread of a vCPU was off the CPU for all of a spin
 # if its last switch before it was one away, and the next one, behind it, one to it. Some kernels do
 # not record each switch from the idle task, and say of no loss: then there are spins without these
-# two. A vCPU whose task was the idle one wanted nothing, and a flagged time proves nothing.
+# two. A thread that slept waited for nothing; it may have been woken since, or in the moment in which
+# it left its CPU: that wake-up is recorded before the switch. A vCPU whose task was the idle one
+# wanted nothing, and a flagged time proves nothing.
 cat >"$work/known.jq" <<'EOT'
 [inputs] as $events | ($spins | split("\n") | map(split(" ") | map(tonumber) | select(length == 2))) as $spins |
 ($tids | split(" ") | map(tonumber)) as $tids |
@@ -39,9 +41,16 @@ cat >"$work/known.jq" <<'EOT'
 	select(any(.fields.prev_pid, .fields.next_pid; IN($tids[])))] as $switches |
 [$events[] | select(.vm == "g1" and .event == "sched_switch")] as $guest |
 [$events[] | select(.vm == "g1" and (.flags | test("U|C"))) | .ts_ns] as $flagged |
+[$events[] | select(.vm == "host" and .event == "sched_waking" and (.fields.pid | IN($tids[])))] as $wakings |
+def woken($tid; $from; $to): any($wakings[]; .fields.pid == $tid and .ts_ns > $from and .ts_ns <= $to);
 def off($tid; $b; $e): [$switches[] | select(.fields.prev_pid == $tid or .fields.next_pid == $tid)] as $own |
-	([$own[] | select(.ts_ns <= $b)] | last | .fields.prev_pid == $tid) and
-	([$own[] | select(.ts_ns > $b)] | first | .fields.next_pid == $tid and .ts_ns >= $e);
+	([$own[] | select(.ts_ns <= $b)] | last) as $out |
+	([$own[] | select(.ts_ns > $b)] | first) as $in |
+	([$own[] | select(.ts_ns < $out.ts_ns)] | last) as $came |
+	$out.fields.prev_pid == $tid and $in.fields.next_pid == $tid and $in.ts_ns >= $e and
+	($out.fields.prev_state % 256 == 0 or woken($tid; $out.ts_ns; $b) or
+		((woken($tid; $out.ts_ns; $in.ts_ns) | not) and
+			$came.fields.next_pid == $tid and woken($tid; $came.ts_ns; $out.ts_ns)));
 def busy($cpu; $b): [$guest[] | select(.cpu == $cpu and .ts_ns < $b)] | last | .fields.next_pid > 0;
 [$spins[] | . as [$b, $e] | select(
 	($tids | all(off(.; $b; $e))) and ([0, 1] | all(busy(.; $b))) and
@@ -52,15 +61,22 @@ check "the events say of which spins all is known" eval '"$xvtrace" export --for
 need "there are such spins" jq -e 'length > 0' "$work/known.json"
 
 # A spin is inside one stall of each vCPU. If another thread had more of that stall, it had at least
-# as much as the spin.
+# as much as this one, from which interrupts of the host and threads of a higher priority may have
+# taken some of the spin.
 cat >"$work/judge.jq" <<'EOT'
-$a[0] as $a | map(. as [$b, $e] | {
+$a[0] as $a |
+def had($from; $to): [$times[0][] | [([.[0], $from] | max), ([.[1], $to] | min)] | select(.[0] < .[1]) | .[1] - .[0]] | add // 0;
+map(. as [$b, $e] | {
 	spin: ., stalls: [$a.stalls[] | select(.begin_ns <= $b and .end_ns >= $e)] }) |
 map(. + { vcpus: (.stalls | map(.cpu) | unique | length),
-	  named: (.stalls | length > 0 and all(.verdict == "proven" and ((.most // "" | startswith("noisy-")) or .most_ns >= 8000000))) }) |
+	  named: (.stalls | length > 0 and all(.verdict == "proven" and ((.most // "" | startswith("noisy-")) or .most_ns >= had(.begin_ns; .end_ns)))) }) |
 { known: length, found: map(select(.vcpus == 2)) | length, named: map(select(.named)) | length }
 EOT
-jq --slurpfile a "$work/analyze.json" -f "$work/judge.jq" "$work/known.json" >"$work/judged.json"
+jq -nc '[inputs | select(.vm == "host" and .event == "sched_switch") |
+	select(.fields.prev_comm == "noisy" or .fields.next_comm == "noisy")] |
+	[range(1; length) as $i | select(.[$i - 1].fields.next_comm == "noisy" and .[$i].fields.prev_comm == "noisy") |
+		[.[$i - 1].ts_ns, .[$i].ts_ns]]' "$work/trace.jsonl" >"$work/times.json"
+jq --slurpfile a "$work/analyze.json" --slurpfile times "$work/times.json" -f "$work/judge.jq" "$work/known.json" >"$work/judged.json"
 jq -c . "$work/judged.json"
 check "each of them is in a stall of both vCPUs" jq -e '.found == .known' "$work/judged.json"
 check "each stall has the thread, or one that had more" jq -e '.named == .known' "$work/judged.json"
