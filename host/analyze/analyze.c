@@ -40,7 +40,8 @@ static int begin(struct xvt_analyze *a)
 	a->guests = calloc((size_t)a->info->machines + 1, sizeof(*a->guests));
 	a->vcpus = calloc((size_t)a->info->rings + 1, sizeof(struct vcpu *));
 	a->list = calloc((size_t)a->info->rings + 1, sizeof(struct vcpu *));
-	if (!a->guests || !a->vcpus || !a->list || whos_init(&a->whos) || lines_init(&a->lines))
+	if (!a->guests || !a->vcpus || !a->list || host_threads_init(&a->host_threads) ||
+	    lines_init(&a->lines))
 		return -ENOMEM;
 	for (unsigned int i = 0; i < a->info->machines; i++) {
 		const struct xvtrace_machine *m = xvtrace_machine(a->trace, i);
@@ -148,7 +149,7 @@ void xvt_analyze_free(struct xvt_analyze *a)
 	free(a->vcpus);
 	free(a->list);
 	host_fini(&a->host);
-	whos_fini(&a->whos);
+	host_threads_fini(&a->host_threads);
 	lines_fini(&a->lines);
 	losses_fini(a);
 	free(a->stalls);

@@ -45,7 +45,7 @@ enum xvt_verdict {
 const char *xvt_verdict_name(enum xvt_verdict v);
 
 /* A thread of the host; with another name it is another one. */
-struct xvt_who {
+struct xvt_host_thread {
 	int tid;       /* 0: none, the CPU was idle; -1: not recorded; -2: several others */
 	bool recorder; /* of a process named xvtrace */
 	char name[64]; /* printable; with the number where it is a task's */
@@ -74,13 +74,13 @@ struct xvt_vcpu_state {
 	bool shares; /* one thread runs all vCPUs of the machine */
 	bool open;   /* it had not ended when the trace did */
 	uint64_t begin_ns, end_ns;
-	uint64_t bound_ns;	    /* of these times: of the host's, and a guest's wake-up */
-	const char *guest;	    /* what it was at, where it wanted to run; else NULL */
-	int pid;		    /* of its task; -1: not known */
-	char task[64];		    /* printable */
-	const struct xvt_who *most; /* preempted, waits: who had the CPU most; else NULL */
+	uint64_t bound_ns; /* of these times: of the host's, and a guest's wake-up */
+	const char *guest; /* what it was at, where it wanted to run; else NULL */
+	int pid;	   /* of its task; -1: not known */
+	char task[64];	   /* printable */
+	const struct xvt_host_thread *most; /* preempted, waits: who had the CPU most; else NULL */
 	uint64_t most_ns;
-	const struct xvt_who *waker; /* waits: who woke the thread; NULL: not recorded */
+	const struct xvt_host_thread *waker; /* waits: who woke the thread; NULL: not recorded */
 	enum xvt_verdict verdict;
 };
 
@@ -151,10 +151,10 @@ struct xvt_stall {
 	int pid;
 	char task[64]; /* printable */
 	/* Of the time in which the thread waited for a CPU; NULL: it did not. */
-	const struct xvt_who *first, *most, *last;
+	const struct xvt_host_thread *first, *most, *last;
 	uint64_t most_ns;
-	const struct xvt_who *waker; /* NULL: it was not woken, or that was not recorded */
-	bool waker_irq;		     /* from an interrupt's context */
+	const struct xvt_host_thread *waker; /* NULL: it was not woken, or that was not recorded */
+	bool waker_irq;			     /* from an interrupt's context */
 };
 
 /* Events that a ring lost for one reason, by its LOST records. */
@@ -192,7 +192,7 @@ struct xvt_line {
 	bool shares;
 	const char *kind; /* a word for programs: "taken", "taken_by", "irq", ... */
 	char what[96];	  /* printable */
-	const struct xvt_who *who;
+	const struct xvt_host_thread *thread;
 	struct xvt_figure wall;
 	/* Wall less what the host took: at least, and at most. Without durations: own is not known.
 	 */

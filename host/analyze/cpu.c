@@ -11,15 +11,15 @@ static const char by_guest[] = "the guest's switches of tasks (sched_switch)";
 
 /* A duration in the host's time, which is exact. */
 static int add(struct xvt_analyze *a, const struct vcpu *v, const char *kind, const char *what,
-	       const struct xvt_who *who, uint64_t begin_ns, uint64_t ns)
+	       const struct xvt_host_thread *thread, uint64_t begin_ns, uint64_t ns)
 {
 	struct line_key key = { v->ring->machine, kind, v->ring->number, "" };
 	struct xvt_line **line;
 
-	memcpy(key.text, &who, sizeof(who)); /* it says what */
+	memcpy(key.text, &thread, sizeof(thread)); /* it says what */
 	line = line_found(a, &key);
 	if (!*line)
-		*line = line_of(a, XVT_ANALYZE_CPU, kind, key.machine, v, who, what);
+		*line = line_of(a, XVT_ANALYZE_CPU, kind, key.machine, v, thread, what);
 	return *line ? xvt_figure_add(&(*line)->wall, ns, begin_ns, v->ring->number,
 				      a->host.bound_ns)
 		     : -ENOMEM;
@@ -45,8 +45,8 @@ static int add_causes(struct xvt_analyze *a, const struct vcpu *v, const struct 
 		const struct occupant *o = &i->occupants[k - 1];
 		const uint64_t ns = o->ns < left ? o->ns : left;
 
-		err = add(a, v, "taken_by", a->whos.v[o->who]->name, a->whos.v[o->who], begin_ns,
-			  ns);
+		err = add(a, v, "taken_by", a->host_threads.v[o->thread]->name,
+			  a->host_threads.v[o->thread], begin_ns, ns);
 		left -= ns;
 	}
 	if (err || !left)
@@ -121,7 +121,7 @@ static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 		if (l->kind[0] == 'u') { /* unknown */
 			l->verdict = XVT_NOT_RECORDED;
 			l->needs = by_guest;
-		} else if (l->who && l->who->tid == -1) {
+		} else if (l->thread && l->thread->tid == -1) {
 			l->verdict = XVT_NOT_RECORDED;
 			l->needs = by_host;
 		}

@@ -163,24 +163,24 @@ static bool had_it(struct xvt_analyze *a, const struct host_cpu *c, int tid, uin
 
 /* -- who has the CPU ------------------------------------------------------------------ */
 
-static void add_occupant(struct interval *i, int tid, uint32_t who, uint64_t ns)
+static void add_occupant(struct interval *i, int tid, uint32_t thread, uint64_t ns)
 {
 	uint32_t at = 0;
 
 	if (!i->count)
-		i->first = who;
-	i->last = who;
+		i->first = thread;
+	i->last = thread;
 	while (at < i->count && i->occupants[at].tid != tid)
 		at++;
 	if (at == OCCUPANTS) {
 		at--;
 		tid = -2;
-		who = WHO_OTHERS;
+		thread = HOST_THREAD_OTHERS;
 	}
 	i->count += at == i->count;
 	/* A thread may change its name while it has the CPU: the newest counts. */
 	i->occupants[at].tid = tid;
-	i->occupants[at].who = who;
+	i->occupants[at].thread = thread;
 	i->occupants[at].ns += ns;
 }
 
@@ -191,9 +191,9 @@ static void charge(struct xvt_analyze *a, struct thread *t, int tid, bool certai
 	if (!t->waits || ns <= t->since_ns)
 		return;
 	if (certain)
-		add_occupant(&t->off, tid, whos_of(a, tid), ns - t->since_ns);
+		add_occupant(&t->off, tid, host_threads_of(a, tid), ns - t->since_ns);
 	else
-		add_occupant(&t->off, -1, WHO_MISSING, ns - t->since_ns);
+		add_occupant(&t->off, -1, HOST_THREAD_MISSING, ns - t->since_ns);
 	t->since_ns = ns;
 }
 
@@ -304,7 +304,7 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 		a->impossible += t->off.lost ? 0 : t->off.inside;
 		err = give(a, t);
 	} else if (t->state == THREAD_ON) {
-		t->off = (struct interval){ .waker = WHO_MISSING };
+		t->off = (struct interval){ .waker = HOST_THREAD_MISSING };
 		err = give_unknown(a, t, t->on_since_ns, ns);
 	}
 	if (!t->known_ns)
@@ -342,7 +342,7 @@ static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu,
 	t->cpu = cpu;
 	t->waits = off == OFF_PREEMPTED || t->early;
 	t->since_ns = ns;
-	t->off = (struct interval){ .begin_ns = ns, .off = off, .waker = WHO_MISSING };
+	t->off = (struct interval){ .begin_ns = ns, .off = off, .waker = HOST_THREAD_MISSING };
 	return err;
 }
 
@@ -379,7 +379,8 @@ static void take_waking(struct xvt_analyze *a, const struct part_type *type,
 {
 	struct thread *t = thread_of(a, (int)part_number(ev, type, WAKING_PID));
 	const struct wake_up w = { .ns = ev->ns,
-				   .waker = ev->pid > 0 ? whos_of(a, ev->pid) : WHO_NONE,
+				   .waker = ev->pid > 0 ? host_threads_of(a, ev->pid)
+							: HOST_THREAD_NONE,
 				   .irq = ev->irq_flags & 0x18 };
 
 	if (!t || t->state == THREAD_UNKNOWN)

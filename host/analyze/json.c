@@ -90,10 +90,10 @@ static void put_figure(const struct xvt_analyze *a, struct xvt_out *o, const cha
 	xvt_out_char(o, '}');
 }
 
-static void put_who(struct xvt_out *o, const char *key, const struct xvt_who *who)
+static void put_thread(struct xvt_out *o, const char *key, const struct xvt_host_thread *thread)
 {
 	xvt_out_char(o, ',');
-	put_name(o, key, who && who->tid >= 0 ? who->name : NULL);
+	put_name(o, key, thread && thread->tid >= 0 ? thread->name : NULL);
 }
 
 static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
@@ -113,12 +113,12 @@ static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
 	put_name(o, "cause", xvt_cause_name(s->cause));
 	xvt_out_char(o, ',');
 	put_name(o, "verdict", xvt_verdict_name(s->verdict));
-	put_who(o, "first", s->first);
-	put_who(o, "most", s->most);
+	put_thread(o, "first", s->first);
+	put_thread(o, "most", s->most);
 	put_u64(o, "most_ns", s->most_ns);
 	put_bool(o, "most_recorder", s->most && s->most->recorder);
-	put_who(o, "last", s->last);
-	put_who(o, "waker", s->waker);
+	put_thread(o, "last", s->last);
+	put_thread(o, "waker", s->waker);
 	put_bool(o, "waker_irq", s->waker_irq);
 	xvt_out_char(o, '}');
 }
@@ -199,9 +199,9 @@ static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_
 	put_place(o, l->machine, l->ring, l->shares);
 	xvt_out_char(o, ',');
 	put_name(o, "what", l->what);
-	if (l->who) {
-		xvt_out_printf(o, ",\"tid\":%d", l->who->tid);
-		put_bool(o, "recorder", l->who->recorder);
+	if (l->thread) {
+		xvt_out_printf(o, ",\"tid\":%d", l->thread->tid);
+		put_bool(o, "recorder", l->thread->recorder);
 	}
 	if (l->to) {
 		xvt_out_char(o, ',');

@@ -26,18 +26,18 @@ const char *xvt_cause_name(enum xvt_cause c)
 
 static bool is_line(const struct xvt_line *l, enum xvt_analysis analysis, const char *kind,
 		    const struct xvtrace_machine *machine, const struct xvtrace_ring *ring,
-		    const struct xvt_who *who, const char *what)
+		    const struct xvt_host_thread *thread, const char *what)
 {
 	return l->analysis == analysis && l->machine == machine && l->ring == ring &&
-	       l->who == who && strcmp(l->kind, kind) == 0 && strcmp(l->what, what) == 0;
+	       l->thread == thread && strcmp(l->kind, kind) == 0 && strcmp(l->what, what) == 0;
 }
 
 static uint32_t hash_of(enum xvt_analysis analysis, const char *kind,
 			const struct xvtrace_machine *machine, const struct xvtrace_ring *ring,
-			const struct xvt_who *who, const char *what)
+			const struct xvt_host_thread *thread, const char *what)
 {
-	uint64_t h =
-		(uint64_t)analysis ^ (uintptr_t)machine ^ (uintptr_t)ring * 3 ^ (uintptr_t)who * 5;
+	uint64_t h = (uint64_t)analysis ^ (uintptr_t)machine ^ (uintptr_t)ring * 3 ^
+		     (uintptr_t)thread * 5;
 
 	for (; *kind; kind++)
 		h = (h ^ (uint8_t)*kind) * 0x100000001b3ull;
@@ -69,7 +69,7 @@ static int grow_slots(struct lines *lines)
 		struct xvt_line *l = lines->v[i];
 
 		place(&more, l,
-		      hash_of(l->analysis, l->kind, l->machine, l->ring, l->who, l->what));
+		      hash_of(l->analysis, l->kind, l->machine, l->ring, l->thread, l->what));
 	}
 	free(lines->slots);
 	*lines = more;
@@ -90,10 +90,10 @@ static struct xvt_line *new_line(struct lines *lines)
 
 struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, const char *kind,
 			 const struct xvtrace_machine *machine, const struct vcpu *v,
-			 const struct xvt_who *who, const char *what)
+			 const struct xvt_host_thread *thread, const char *what)
 {
 	const struct xvtrace_ring *ring = v ? v->ring : NULL;
-	const uint32_t hash = hash_of(analysis, kind, machine, ring, who, what);
+	const uint32_t hash = hash_of(analysis, kind, machine, ring, thread, what);
 	struct lines *lines = &a->lines;
 	struct xvt_line *line;
 	size_t at;
@@ -102,7 +102,7 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 		return NULL;
 	for (at = hash & (lines->slot_count - 1); lines->slots[at];
 	     at = (at + 1) & (lines->slot_count - 1))
-		if (is_line(lines->slots[at], analysis, kind, machine, ring, who, what))
+		if (is_line(lines->slots[at], analysis, kind, machine, ring, thread, what))
 			return lines->slots[at];
 	line = new_line(lines);
 	if (!line)
@@ -112,7 +112,7 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 	line->machine = machine;
 	line->ring = ring;
 	line->shares = v && v->shares;
-	line->who = who;
+	line->thread = thread;
 	line->wall.rough = line->own_least.rough = line->own_most.rough = a->options.rough;
 	snprintf(line->what, sizeof(line->what), "%s", what);
 	lines->slots[at] = line;

@@ -60,19 +60,19 @@ enum { INJECT_VECTOR, INJECT_AGAIN };
 
 /* -- threads of the host -------------------------------------------------------------- */
 
-#define WHO_NONE    0u /* the CPU is idle */
-#define WHO_MISSING 1u /* not recorded */
-#define WHO_OTHERS  2u /* those that have no room */
+#define HOST_THREAD_NONE    0u /* the CPU is idle */
+#define HOST_THREAD_MISSING 1u /* not recorded */
+#define HOST_THREAD_OTHERS  2u /* those that have no room */
 
-struct whos {
-	struct xvt_who **v; /* do not move */
+struct host_threads {
+	struct xvt_host_thread **v; /* do not move */
 	size_t count, room;
 	uint32_t *slots; /* hash table of numbers in v, plus 1 */
 	size_t slot_count;
 	/* Those that were looked for last, by the low bits of their numbers. */
-	struct who_found {
+	struct host_thread_found {
 		int tid;
-		uint32_t who;
+		uint32_t thread;
 		char comm[40]; /* as the trace has it */
 	} found[256];
 };
@@ -84,7 +84,7 @@ enum xvt_off { OFF_PREEMPTED, OFF_ASLEEP, OFF_BLOCKED, OFF_STOPPED };
 
 struct occupant {
 	int tid;
-	uint32_t who;
+	uint32_t thread;
 	uint64_t ns;
 };
 
@@ -107,7 +107,7 @@ struct interval {
 	bool open;
 	bool waker_irq;
 	uint32_t inside; /* events of guests that seem to be in it */
-	uint32_t waker;	 /* WHO_MISSING: not recorded */
+	uint32_t waker;	 /* HOST_THREAD_MISSING: not recorded */
 	uint32_t first, last;
 	struct wanting wanting;
 	uint32_t count; /* of occupants */
@@ -132,7 +132,7 @@ struct thread {
 	uint64_t on_ns; /* how long it was on a CPU so far, as far as that is known */
 	struct wake_up {
 		uint64_t ns;
-		uint32_t waker; /* WHO_MISSING: not recorded */
+		uint32_t waker; /* HOST_THREAD_MISSING: not recorded */
 		bool irq;
 	} early_wake;
 	struct interval off;
@@ -320,7 +320,7 @@ struct xvt_analyze {
 	const struct analysis *analyses[11];
 	struct part_type *types; /* by number */
 	size_t type_room;
-	struct whos whos;
+	struct host_threads host_threads;
 	struct host host;
 	struct guest *guests; /* by number of the machine */
 	struct vcpu **vcpus;  /* by number of the ring; NULL: none */
@@ -348,11 +348,11 @@ uint64_t part_number(const struct xvtrace_event *ev, const struct part_type *t, 
 void part_text(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field,
 	       char *to, size_t size);
 
-/* who.c */
-int whos_init(struct whos *w);
-void whos_fini(struct whos *w);
-/* The thread as it is called now. Returns its number; WHO_OTHERS without memory. */
-uint32_t whos_of(struct xvt_analyze *a, int tid);
+/* host_threads.c */
+int host_threads_init(struct host_threads *w);
+void host_threads_fini(struct host_threads *w);
+/* The thread as it is called now. Returns its number; HOST_THREAD_OTHERS without memory. */
+uint32_t host_threads_of(struct xvt_analyze *a, int tid);
 
 /* host.c: an event of the host, or a loss there. Intervals that end go to vcpu_interval(). */
 int host_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);
@@ -395,11 +395,11 @@ int losses_event(struct xvt_analyze *a, const struct xvtrace_event *ev);
 int losses_end(struct xvt_analyze *a);
 void losses_fini(struct xvt_analyze *a);
 
-/* lines.c: the line of this kind; made where there is none. ring, who: may be NULL. NULL without
+/* lines.c: the line of this kind; made where there is none. ring, thread: may be NULL. NULL without
  * memory. */
 struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, const char *kind,
 			 const struct xvtrace_machine *machine, const struct vcpu *v,
-			 const struct xvt_who *who, const char *what);
+			 const struct xvt_host_thread *thread, const char *what);
 /* The place of a line that was used lately. Who finds none in it makes the line, and puts it there.
  */
 struct xvt_line **line_found(struct xvt_analyze *a, const struct line_key *key);

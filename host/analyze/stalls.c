@@ -33,7 +33,7 @@ const struct occupant *interval_most(const struct interval *i, bool *untold)
 	const struct occupant *most = NULL, *others = NULL;
 
 	for (uint32_t k = 0; k < i->count; k++) {
-		if (i->occupants[k].who == WHO_OTHERS)
+		if (i->occupants[k].thread == HOST_THREAD_OTHERS)
 			others = &i->occupants[k];
 		else if (!most || i->occupants[k].ns > most->ns)
 			most = &i->occupants[k];
@@ -51,9 +51,9 @@ static void set_occupants(struct xvt_analyze *a, struct xvt_stall *s, const stru
 		return;
 	if (untold)
 		s->verdict = XVT_UNTOLD;
-	s->first = a->whos.v[i->first];
-	s->last = a->whos.v[i->last];
-	s->most = a->whos.v[most->who];
+	s->first = a->host_threads.v[i->first];
+	s->last = a->host_threads.v[i->last];
+	s->most = a->host_threads.v[most->thread];
 	s->most_ns = most->ns < length(s) ? most->ns : length(s);
 }
 
@@ -70,8 +70,8 @@ static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct v
 		i->off && i->woken_ns && i->end_ns - i->woken_ns > (i->end_ns - i->begin_ns) / 2;
 
 	set_occupants(a, s, i);
-	if (i->off && i->waker != WHO_MISSING) {
-		s->waker = a->whos.v[i->waker];
+	if (i->off && i->waker != HOST_THREAD_MISSING) {
+		s->waker = a->host_threads.v[i->waker];
 		s->waker_irq = i->waker_irq;
 	}
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))

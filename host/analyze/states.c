@@ -34,11 +34,11 @@ static void set_most(struct xvt_analyze *a, struct xvt_vcpu_state *s, const stru
 	bool untold;
 	const struct occupant *most = interval_most(i, &untold);
 
-	if (i->off && i->waker != WHO_MISSING)
-		s->waker = a->whos.v[i->waker];
+	if (i->off && i->waker != HOST_THREAD_MISSING)
+		s->waker = a->host_threads.v[i->waker];
 	if (!most)
 		return;
-	s->most = a->whos.v[most->who];
+	s->most = a->host_threads.v[most->thread];
 	s->most_ns = most->ns < ns ? most->ns : ns;
 	s->verdict = s->most->tid == -1 ? XVT_NOT_RECORDED : untold ? XVT_UNTOLD : XVT_PROVEN;
 }

@@ -54,10 +54,10 @@ static void put_place(struct xvt_out *o, const struct xvtrace_machine *m,
 
 /* -- stalls ---------------------------------------------------------------------------- */
 
-static void put_who(struct xvt_out *o, const struct xvt_who *who)
+static void put_thread(struct xvt_out *o, const struct xvt_host_thread *thread)
 {
-	xvt_out_str(o, who->name);
-	if (who->recorder)
+	xvt_out_str(o, thread->name);
+	if (thread->recorder)
 		xvt_out_str(o, " (the recording itself)");
 }
 
@@ -66,7 +66,7 @@ static void put_waker(struct xvt_out *o, const struct xvt_stall *s)
 	if (!s->waker)
 		return;
 	xvt_out_str(o, s->waker_irq ? ", woken by an interrupt in " : ", woken by ");
-	put_who(o, s->waker);
+	put_thread(o, s->waker);
 }
 
 static void put_occupants(struct xvt_out *o, const struct xvt_stall *s)
@@ -75,16 +75,16 @@ static void put_occupants(struct xvt_out *o, const struct xvt_stall *s)
 
 	if (!s->most)
 		return;
-	put_who(o, s->most);
+	put_thread(o, s->most);
 	duration(text, sizeof(text), s->most_ns);
 	xvt_out_printf(o, " %s (%" PRIu64 "%%)", text,
 		       s->most_ns * 100 / (s->end_ns - s->begin_ns));
 	if (s->first == s->most && s->last == s->most)
 		return;
 	xvt_out_str(o, "; first ");
-	put_who(o, s->first);
+	put_thread(o, s->first);
 	xvt_out_str(o, ", last ");
-	put_who(o, s->last);
+	put_thread(o, s->last);
 }
 
 static void put_cause(struct xvt_out *o, const struct xvt_stall *s)
@@ -331,7 +331,7 @@ static void put_line(struct xvt_out *o, struct xvt_line *l, bool hist)
 	char text[160], sum[32];
 
 	snprintf(text, sizeof(text), "%s%s%s", by, l->what,
-		 l->who && l->who->recorder ? " (recording)" : "");
+		 l->thread && l->thread->recorder ? " (recording)" : "");
 	put_place(o, l->machine, l->ring, l->shares, 8);
 	xvt_out_printf(o, " %-30s", text);
 	if (l->wall.n)

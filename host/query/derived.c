@@ -145,9 +145,9 @@ static const struct column stall_columns[] = {
 };
 
 /* NULL: there was none, or it is not recorded, which the verdict says. */
-static void add_who(struct memory *m, const struct xvt_who *who)
+static void add_thread(struct memory *m, const struct xvt_host_thread *thread)
 {
-	memory_str(m, who && who->tid >= 0 ? who->name : NULL);
+	memory_str(m, thread && thread->tid >= 0 ? thread->name : NULL);
 }
 
 static void add_stall(struct memory *m, const struct xvt_stall *s)
@@ -160,14 +160,14 @@ static void add_stall(struct memory *m, const struct xvt_stall *s)
 	memory_str(m, s->task);
 	memory_int(m, s->pid);
 	memory_str(m, xvt_cause_name(s->cause));
-	add_who(m, s->first);
-	add_who(m, s->most);
+	add_thread(m, s->first);
+	add_thread(m, s->most);
 	if (s->most)
 		memory_uint(m, s->most_ns);
 	else
 		memory_null(m);
-	add_who(m, s->last);
-	add_who(m, s->waker);
+	add_thread(m, s->last);
+	add_thread(m, s->waker);
 	memory_int(m, s->most && s->most->recorder);
 	memory_int(m, s->open);
 	memory_str(m, xvt_verdict_name(s->verdict));
@@ -216,13 +216,13 @@ static int add_state(void *arg, const struct xvt_vcpu_state *s)
 		memory_int(m, s->pid);
 	else
 		memory_null(m);
-	add_who(m, s->most);
+	add_thread(m, s->most);
 	if (s->most)
 		memory_uint(m, s->most_ns);
 	else
 		memory_null(m);
 	memory_int(m, s->most && s->most->recorder);
-	add_who(m, s->waker);
+	add_thread(m, s->waker);
 	memory_int(m, s->shares);
 	memory_int(m, s->open);
 	memory_str(m, xvt_verdict_name(s->verdict));

@@ -108,9 +108,9 @@ static void add_line(struct catalog *c, struct memory *m, struct xvt_line *l)
 	memory_int(m, l->shares);
 	memory_str(m, l->kind);
 	memory_str(m, l->what);
-	if (l->who) {
-		memory_int(m, l->who->tid);
-		memory_int(m, l->who->recorder);
+	if (l->thread) {
+		memory_int(m, l->thread->tid);
+		memory_int(m, l->thread->recorder);
 	} else {
 		add_nulls(m, 2);
 	}

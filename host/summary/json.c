@@ -65,8 +65,8 @@ static void add_taken(struct xvt_json *j, const struct xvt_summary *s,
 		list = xvt_json_add_array(of, "by");
 		for (size_t i = 0; i < taken->count; i++) {
 			item = xvt_json_add_object(list, NULL);
-			xvt_json_add_text(item, "thread", taken->takers[i].who->name);
-			xvt_json_add_bool(item, "recorder", taken->takers[i].who->recorder);
+			xvt_json_add_text(item, "thread", taken->takers[i].thread->name);
+			xvt_json_add_bool(item, "recorder", taken->takers[i].thread->recorder);
 			xvt_json_add_u64(item, "ns", taken->takers[i].ns);
 		}
 	}

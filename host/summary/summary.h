@@ -100,7 +100,7 @@ struct xvt_summary_taken {
 	uint64_t recorder_ns;			    /* of taken_ns: by the recording itself */
 	size_t count;
 	struct xvt_summary_taker {
-		const struct xvt_who *who;
+		const struct xvt_host_thread *thread;
 		uint64_t ns;
 	} takers[XVT_SUMMARY_TAKERS_ROOM]; /* `count` of them, the largest first */
 };

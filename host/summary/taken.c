@@ -10,12 +10,12 @@ static void add_taker(struct xvt_summary_taken *t, const struct xvt_line *line)
 {
 	size_t at = 0;
 
-	while (at < t->count && t->takers[at].who != line->who)
+	while (at < t->count && t->takers[at].thread != line->thread)
 		at++;
 	if (at == XVT_SUMMARY_TAKERS_ROOM)
 		return;
 	if (at == t->count)
-		t->takers[t->count++] = (struct xvt_summary_taker){ line->who, 0 };
+		t->takers[t->count++] = (struct xvt_summary_taker){ line->thread, 0 };
 	t->takers[at].ns += line->wall.sum_ns;
 }
 
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 
 	if (l->ns != r->ns)
 		return l->ns > r->ns ? -1 : 1;
-	return strcmp(l->who->name, r->who->name);
+	return strcmp(l->thread->name, r->thread->name);
 }
 
 void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_machine *m,
@@ -42,7 +42,7 @@ void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_mac
 			continue;
 		if (strcmp(l->kind, "taken_by") == 0) {
 			add_taker(t, l);
-			t->recorder_ns += l->who->recorder ? l->wall.sum_ns : 0;
+			t->recorder_ns += l->thread->recorder ? l->wall.sum_ns : 0;
 		} else if (strcmp(l->kind, "asleep") == 0) {
 			t->asleep_ns += l->wall.sum_ns;
 		} else if (strcmp(l->kind, "blocked") == 0) {

@@ -404,10 +404,11 @@ static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 	xvt_out_char(made, '\0');
 	put_item(t, made->buf, false);
 	for (size_t i = 0; i < taken->count; i++) {
-		const struct xvt_who *who = taken->takers[i].who;
+		const struct xvt_host_thread *thread = taken->takers[i].thread;
 
 		made = begin_made();
-		xvt_out_printf(made, "%s%s ", who->name, who->recorder ? " (the recording)" : "");
+		xvt_out_printf(made, "%s%s ", thread->name,
+			       thread->recorder ? " (the recording)" : "");
 		put_time(t, made, taken->takers[i].ns);
 	}
 	put_rest(t, "asleep in the VMM ", taken->asleep_ns);

@@ -687,7 +687,7 @@ START_TEST(the_recorder_is_named)
 		     "3200 g1:0 switch work-10 S swapper-0\n");
 	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "iou-wrk-901", 2900);
 	ck_assert(stalls[0].most->recorder);
-	ck_assert(line("taken_by", 0, "iou")->who->recorder);
+	ck_assert(line("taken_by", 0, "iou")->thread->recorder);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* who.c - the threads of the host that had its CPUs, each by its number and its name. */
+/* host_threads.c - the threads of the host that had its CPUs, each by its number and its name. */
 #include "analyze/parts.h"
 
 #include <stdio.h>
@@ -8,26 +8,26 @@
 
 #include "base/vec.h"
 
-static int add(struct whos *w, const struct xvt_who *who)
+static int add(struct host_threads *w, const struct xvt_host_thread *thread)
 {
-	struct xvt_who *copy;
+	struct xvt_host_thread *copy;
 
-	if (xvt_grow(&w->v, &w->room, w->count + 1, sizeof(struct xvt_who *)))
+	if (xvt_grow(&w->v, &w->room, w->count + 1, sizeof(struct xvt_host_thread *)))
 		return -1;
 	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return -1;
-	*copy = *who;
+	*copy = *thread;
 	w->v[w->count++] = copy;
 	return 0;
 }
 
-int whos_init(struct whos *w)
+int host_threads_init(struct host_threads *w)
 {
-	static const struct xvt_who fixed[] = {
-		[WHO_NONE] = { 0, false, "an idle host CPU" },
-		[WHO_MISSING] = { -1, false, "(not recorded)" },
-		[WHO_OTHERS] = { -2, false, "(several others)" },
+	static const struct xvt_host_thread fixed[] = {
+		[HOST_THREAD_NONE] = { 0, false, "an idle host CPU" },
+		[HOST_THREAD_MISSING] = { -1, false, "(not recorded)" },
+		[HOST_THREAD_OTHERS] = { -2, false, "(several others)" },
 	};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
@@ -36,7 +36,7 @@ int whos_init(struct whos *w)
 	return 0;
 }
 
-void whos_fini(struct whos *w)
+void host_threads_fini(struct host_threads *w)
 {
 	for (size_t i = 0; i < w->count; i++)
 		free(w->v[i]);
@@ -44,22 +44,22 @@ void whos_fini(struct whos *w)
 	free(w->slots);
 }
 
-static size_t slot_of(const struct whos *w, int tid, const char *name)
+static size_t slot_of(const struct host_threads *w, int tid, const char *name)
 {
 	size_t at = (uint32_t)tid * 2654435769u & (w->slot_count - 1);
 
 	for (; w->slots[at]; at = (at + 1) & (w->slot_count - 1)) {
-		const struct xvt_who *who = w->v[w->slots[at] - 1];
+		const struct xvt_host_thread *thread = w->v[w->slots[at] - 1];
 
-		if (who->tid == tid && strcmp(who->name, name) == 0)
+		if (thread->tid == tid && strcmp(thread->name, name) == 0)
 			break;
 	}
 	return at;
 }
 
-static int grow_slots(struct whos *w)
+static int grow_slots(struct host_threads *w)
 {
-	struct whos more = *w;
+	struct host_threads more = *w;
 
 	if (w->slot_count > 2 * w->count)
 		return 0;
@@ -67,7 +67,7 @@ static int grow_slots(struct whos *w)
 	more.slots = calloc(more.slot_count, sizeof(*more.slots));
 	if (!more.slots)
 		return -1;
-	for (uint32_t i = WHO_OTHERS + 1; i < w->count; i++)
+	for (uint32_t i = HOST_THREAD_OTHERS + 1; i < w->count; i++)
 		more.slots[slot_of(&more, w->v[i]->tid, w->v[i]->name)] = i + 1;
 	free(w->slots);
 	*w = more;
@@ -94,43 +94,43 @@ static bool is_recorder(struct xvt_analyze *a, int tid)
 /* comm: any bytes. */
 static uint32_t find(struct xvt_analyze *a, int tid, const char *comm)
 {
-	struct whos *w = &a->whos;
-	struct xvt_who who = { .tid = tid };
+	struct host_threads *w = &a->host_threads;
+	struct xvt_host_thread thread = { .tid = tid };
 	char clean[40];
 	size_t at;
 
 	if (grow_slots(w))
-		return WHO_OTHERS;
+		return HOST_THREAD_OTHERS;
 	xvt_text_clean(clean, sizeof(clean), comm, strlen(comm));
-	snprintf(who.name, sizeof(who.name), "%s-%d", clean, tid);
-	at = slot_of(w, tid, who.name);
+	snprintf(thread.name, sizeof(thread.name), "%s-%d", clean, tid);
+	at = slot_of(w, tid, thread.name);
 	if (w->slots[at])
 		return w->slots[at] - 1;
-	who.recorder = is_recorder(a, tid);
-	if (add(w, &who))
-		return WHO_OTHERS;
+	thread.recorder = is_recorder(a, tid);
+	if (add(w, &thread))
+		return HOST_THREAD_OTHERS;
 	w->slots[at] = (uint32_t)w->count;
 	return (uint32_t)w->count - 1;
 }
 
-uint32_t whos_of(struct xvt_analyze *a, int tid)
+uint32_t host_threads_of(struct xvt_analyze *a, int tid)
 {
 	const struct xvtrace_task *t;
-	struct who_found *f = &a->whos.found[(unsigned int)tid % 256];
+	struct host_thread_found *f = &a->host_threads.found[(unsigned int)tid % 256];
 	const char *comm;
-	uint32_t who;
+	uint32_t thread;
 
 	if (!tid)
-		return WHO_NONE;
+		return HOST_THREAD_NONE;
 	t = xvtrace_reader_task_of(a->reader, a->host.machine->number, tid);
 	comm = t ? t->comm : "<...>";
 	if (f->tid == tid && strcmp(f->comm, comm) == 0)
-		return f->who;
-	who = find(a, tid, comm);
+		return f->thread;
+	thread = find(a, tid, comm);
 	if (strlen(comm) < sizeof(f->comm)) {
 		f->tid = tid;
-		f->who = who;
+		f->thread = thread;
 		memcpy(f->comm, comm, strlen(comm) + 1);
 	}
-	return who;
+	return thread;
 }
