@@ -86,13 +86,20 @@ void xvt_trigger_free(struct xvt_trigger *t)
 
 /* ------------------------------------------------------------------ the process that reads */
 
+struct first {
+	uint64_t ns; /* host time */
+	char *text;  /* machine, event and text; NULL: there is no event, or no memory */
+};
+
 /* A ring of the trace: events for which the condition holds. */
 struct counts {
 	uint32_t seen; /* index, or NOT_SEEN */
 	uint64_t older, same, newer;
+	uint64_t again; /* of `same`, those beyond the remembered number */
 	uint64_t clock; /* of the newest one */
 	uint64_t at_clock;
-	uint64_t all_ns, newer_ns; /* the first of all, and of those that are newer */
+	struct first all;   /* the first of all; only if there is a remembered event */
+	struct first fresh; /* the first one behind the remembered event */
 };
 
 static struct seen *find_seen(struct shared *s, const struct xvtrace_ring *ring, uint32_t condition)
@@ -126,17 +133,45 @@ static struct counts *new_counts(struct shared *s, struct xvtrace *trace, uint32
 	return counts;
 }
 
+static void free_counts(struct counts *counts, unsigned int rings)
+{
+	unsigned int i;
+
+	for (i = 0; counts && i < rings; i++) {
+		free(counts[i].all.text);
+		free(counts[i].fresh.text);
+	}
+	free(counts);
+}
+
+static struct first describe(const struct xvtrace_event *e)
+{
+	struct first first = { .ns = e->ns };
+	size_t len;
+	const char *text = xvtrace_event_text(e, 0, &len);
+
+	if (asprintf(&first.text, "%s %s:%s: %s", e->ring->machine->name, e->type->system,
+		     e->type->name, text) < 0)
+		first.text = NULL;
+	return first;
+}
+
 static void count(const struct shared *s, struct counts *c, const struct xvtrace_event *e)
 {
 	const struct seen *seen = c->seen == NOT_SEEN ? NULL : &s->seen[c->seen];
 	const bool newer = !seen || e->guest_clock > seen->clock;
+	const bool same = !newer && e->guest_clock == seen->clock;
+	bool again;
 
-	if (!c->older && !c->same && !c->newer)
-		c->all_ns = e->ns;
-	if (newer && !c->newer++)
-		c->newer_ns = e->ns;
-	c->older += !newer && e->guest_clock < seen->clock;
-	c->same += !newer && e->guest_clock == seen->clock;
+	if (seen && !c->older && !c->same && !c->newer)
+		c->all = describe(e);
+	c->older += !newer && !same;
+	c->same += same;
+	c->newer += newer;
+	again = same && c->same > seen->same;
+	c->again += again;
+	if ((newer || again) && c->newer + c->again == 1)
+		c->fresh = describe(e);
 	if (e->guest_clock > c->clock || !c->at_clock) {
 		c->clock = e->guest_clock;
 		c->at_clock = 0;
@@ -144,14 +179,13 @@ static void count(const struct shared *s, struct counts *c, const struct xvtrace
 	c->at_clock += e->guest_clock == c->clock;
 }
 
-static void describe(struct shared *s, const struct xvtrace_event *e)
+/* Take the first event of a ring, which is the first of the look so far. */
+static void take_first(struct xvt_trigger_look *look, const struct first *first,
+		       const struct xvtrace_ring *ring)
 {
-	size_t len;
-	const char *text = xvtrace_event_text(e, 0, &len);
-
-	snprintf(s->look.machine, sizeof(s->look.machine), "%s", e->ring->machine->name);
-	snprintf(s->look.first, sizeof(s->look.first), "%s %s:%s: %s", e->ring->machine->name,
-		 e->type->system, e->type->name, text);
+	look->first_ns = first->ns;
+	snprintf(look->machine, sizeof(look->machine), "%s", ring->machine->name);
+	snprintf(look->first, sizeof(look->first), "%s", first->text ? first->text : "an event");
 }
 
 /*
@@ -164,9 +198,8 @@ static bool take_counts(struct shared *s, struct counts *c, const struct xvtrace
 {
 	struct seen *seen = c->seen == NOT_SEEN ? NULL : &s->seen[c->seen];
 	const bool anew = seen && c->older && !c->same;
-	const uint64_t again = seen && c->same > seen->same ? c->same - seen->same : 0;
-	const uint64_t events = anew ? c->older + c->newer : c->newer + again;
-	const uint64_t ns = anew || again ? c->all_ns : c->newer_ns;
+	const uint64_t events = anew ? c->older + c->newer : c->newer + c->again;
+	const struct first *first = anew ? &c->all : &c->fresh;
 
 	if (!events)
 		return true;
@@ -181,8 +214,8 @@ static bool take_counts(struct shared *s, struct counts *c, const struct xvtrace
 	}
 	seen->clock = c->clock;
 	seen->same = c->at_clock;
-	if (!s->look.events || ns < s->look.first_ns)
-		s->look.first_ns = ns;
+	if (!s->look.events || first->ns < s->look.first_ns)
+		take_first(&s->look, first, ring);
 	s->look.events += events;
 	return true;
 }
@@ -197,21 +230,12 @@ static bool is_wanted(const struct xvt_trigger *t, const struct xvt_condition *c
 static int read_events(struct xvt_trigger *t, const struct xvt_condition *condition,
 		       struct xvtrace_reader *r, struct counts *counts, unsigned int rings)
 {
-	struct shared *s = t->shared;
 	const struct xvtrace_event *e;
 	int got;
 
 	while ((got = xvtrace_next(r, &e)) > 0) {
-		struct counts *c;
-		uint64_t before;
-
-		if (!is_wanted(t, condition, e) || e->ring->number >= rings)
-			continue;
-		c = &counts[e->ring->number];
-		before = c->newer;
-		count(s, c, e);
-		if (c->newer > before && !s->look.first[0])
-			describe(s, e);
+		if (is_wanted(t, condition, e) && e->ring->number < rings)
+			count(t->shared, &counts[e->ring->number], e);
 	}
 	return got;
 }
@@ -260,7 +284,7 @@ static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t numbe
 	if (err)
 		snprintf(s->why, sizeof(s->why), "%s", error.text[0] ? error.text : strerror(-err));
 	xvtrace_reader_free(r);
-	free(counts);
+	free_counts(counts, rings);
 	return err;
 }
 

@@ -87,12 +87,58 @@ START_TEST(two_events_of_one_time_are_two)
 }
 END_TEST
 
+static void first_is(const char *machine, const char *text, uint64_t us)
+{
+	ck_assert_str_eq(look.machine, machine);
+	ck_assert_msg(strstr(look.first, text) != NULL, "%s", look.first);
+	ck_assert_uint_eq(look.first_ns, STORY_BEGIN_NS + us * 1000);
+}
+
+/* The first event of a look is the first that is new, not one that was counted before. */
+START_TEST(an_event_of_a_known_time_is_described)
+{
+	begin("event xvt:text", NULL, 0);
+	ck_assert_uint_eq(events_of(HEAD "10 g1:0 mark a\n20 g1:0 mark b\n"), 2);
+	first_is("g1", "g1 xvt:text: a", 10);
+	ck_assert_uint_eq(events_of(HEAD "10 g1:0 mark a\n20 g1:0 mark b\n20 g1:0 mark c\n"), 1);
+	first_is("g1", "g1 xvt:text: c", 20);
+	ck_assert_uint_eq(events_of(HEAD "20 g1:0 mark b\n20 g1:0 mark c\n20 g1:0 mark d\n"
+					 "20 g1:0 mark e\n30 g1:0 mark f\n"),
+			  3);
+	first_is("g1", "g1 xvt:text: d", 20);
+}
+END_TEST
+
 /* Without the remembered event the ring has begun anew, if it has older ones. */
 START_TEST(a_ring_that_began_anew_is_all_new)
 {
 	begin("event xvt:text", NULL, 0);
 	ck_assert_uint_eq(events_of(HEAD "50 g1:0 mark a\n"), 1);
 	ck_assert_uint_eq(events_of(HEAD "10 g1:0 mark b\n20 g1:0 mark c\n"), 2);
+	first_is("g1", "g1 xvt:text: b", 10);
+	ck_assert_uint_eq(events_of(HEAD "10 g1:0 mark b\n20 g1:0 mark c\n"), 0);
+	ck_assert_str_eq(look.first, "");
+}
+END_TEST
+
+START_TEST(the_first_of_all_rings_is_described)
+{
+	begin("event xvt:text", NULL, 0);
+	ck_assert_uint_eq(events_of(HEAD "50 g1:0 mark a\n"), 1);
+	/* One ring goes on, one begins anew before that, and one is new. */
+	ck_assert_uint_eq(events_of(HEAD "30 g1:0 mark b\n40 g2:0 mark c\n60 g1:1 mark d\n"), 3);
+	first_is("g1", "g1 xvt:text: b", 30);
+	ck_assert_uint_eq(events_of(HEAD "40 g2:0 mark c\n70 g2:0 mark e\n80 g1:0 mark f\n"), 2);
+	first_is("g2", "g2 xvt:text: e", 70);
+}
+END_TEST
+
+/* Of two conditions the earlier event is the first one, whichever is looked for first. */
+START_TEST(the_first_of_all_conditions_is_described)
+{
+	begin("event xvt:text text == \"b\"", "event xvt:text text == \"a\"", 0);
+	ck_assert_uint_eq(events_of(HEAD "10 g2:0 mark a\n20 g1:0 mark b\n"), 2);
+	first_is("g2", "g2 xvt:text: a", 10);
 }
 END_TEST
 
@@ -178,7 +224,10 @@ Suite *trigger_suite(void)
 	tcase_add_test(t, an_event_counts_once);
 	tcase_add_test(t, rings_are_told_apart);
 	tcase_add_test(t, two_events_of_one_time_are_two);
+	tcase_add_test(t, an_event_of_a_known_time_is_described);
 	tcase_add_test(t, a_ring_that_began_anew_is_all_new);
+	tcase_add_test(t, the_first_of_all_rings_is_described);
+	tcase_add_test(t, the_first_of_all_conditions_is_described);
 	tcase_add_test(t, the_first_event_is_described);
 	tcase_add_test(t, a_condition_may_name_a_machine);
 	tcase_add_test(t, filters_choose);
