@@ -144,6 +144,8 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, verify_suite());
 	srunner_add_suite(runner, serve_suite());
 	srunner_add_suite(runner, http_suite());
+	srunner_add_suite(runner, armed_suite());
+	srunner_add_suite(runner, snapshots_suite());
 	srunner_add_suite(runner, condition_suite());
 	srunner_add_suite(runner, trigger_suite());
 	srunner_add_suite(runner, record_words_suite());

@@ -25,3 +25,10 @@ const char *said(void)
 	ck_assert_int_eq(ftruncate(fileno(stderr), 0), 0);
 	return text;
 }
+
+void said_has(const char *words)
+{
+	const char *text = said();
+
+	ck_assert_msg(strstr(text, words) != NULL, "'%s' has no '%s'", text, words);
+}

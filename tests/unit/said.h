@@ -7,5 +7,7 @@
 void said_setup(void);
 /* All that was written since said_setup() or the newest said(). */
 const char *said(void);
+/* Fails unless that has these words. */
+void said_has(const char *words);
 
 #endif /* XVT_TEST_SAID_H */

@@ -107,6 +107,8 @@ Suite *reclock_suite(void);
 Suite *reclock_map_suite(void);
 Suite *verify_suite(void);
 /* flight */
+Suite *armed_suite(void);
+Suite *snapshots_suite(void);
 Suite *condition_suite(void);
 Suite *trigger_suite(void);
 /* record */
