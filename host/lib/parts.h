@@ -77,7 +77,7 @@ int xvt_lib_tables(struct xvtrace *trace);
 
 /* -- a trace again, for another thread, copy.c ---------------------------------------- */
 
-/* Returns 0, -ENOMEM or -EMFILE. */
+/* Returns 0 or -ENOMEM. It takes no descriptor. */
 int xvt_lib_copy(struct xvtrace **out, const struct xvtrace *of);
 /* Close the copy. What it found damaged is damage of the trace. */
 void xvt_lib_join(struct xvtrace *of, struct xvtrace *copy);

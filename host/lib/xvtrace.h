@@ -419,10 +419,9 @@ int xvtrace_reader_seek(struct xvtrace_reader *reader, uint64_t ns);
  * events before its range, or all where a clock's map is not sure without them. As in one reader,
  * the order is that of times only where it is in the file (verify).
  *
- * Memory: that of `count` readers. Returns 0; -EBUSY after xvtrace_next(); -EMFILE: each part takes
- * a descriptor for each file; -ENOMEM; -EINVAL: count is 0, the reader is a part, it has a limit or
- * chooses by names of tasks, the flags XVTRACE_STATES, XVTRACE_GAPS or XVTRACE_COUNTS, or the trace
- * is growing.
+ * Memory: that of `count` readers; no descriptors. Returns 0; -EBUSY after xvtrace_next(); -ENOMEM;
+ * -EINVAL: count is 0, the reader is a part, it has a limit or chooses by names of tasks, the flags
+ * XVTRACE_STATES, XVTRACE_GAPS or XVTRACE_COUNTS, or the trace is growing.
  */
 int xvtrace_reader_split(struct xvtrace_reader *reader, unsigned int count,
 			 struct xvtrace_reader **parts);

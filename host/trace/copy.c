@@ -3,10 +3,8 @@
 #include "trace/copy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Replaces the pointer, which is another trace's, by a copy of its `count` elements. */
 static int own(void *array, size_t count, size_t size)
@@ -39,10 +37,7 @@ int xvt_trace_copy(struct xvt_trace **out, const struct xvt_trace *t)
 	c->timebase_room = t->timebase_count;
 	c->parts = NULL;
 	c->part_count = 0;
-	if (t->fd >= 0) {
-		c->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
-		err = err ? err : c->fd < 0 ? -errno : 0;
-	}
+	c->fd_is_lent = true;
 	if (!err && t->ops)
 		err = t->ops->copy(c, t);
 	if (err) {

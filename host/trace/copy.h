@@ -5,8 +5,8 @@
 
 #include "trace/read.h"
 
-/* Returns 0, -ENOMEM, or -EMFILE: it takes a descriptor for each file. The copy is closed as a
- * trace is, before the trace that it is of. */
+/* Returns 0 or -ENOMEM. The copy reads by the descriptors of the trace that it is of, and is closed
+ * as a trace is, before that. */
 int xvt_trace_copy(struct xvt_trace **out, const struct xvt_trace *t);
 /* What a copy found damaged is damage of the trace, once; what it checked is checked. No thread may
  * use either meanwhile. */

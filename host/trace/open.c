@@ -492,7 +492,7 @@ void xvt_trace_close(struct xvt_trace *t)
 		return;
 	if (t->ops)
 		t->ops->close(t);
-	if (t->fd >= 0)
+	if (t->fd >= 0 && !t->fd_is_lent)
 		close(t->fd);
 	free(t->path);
 	free(t->chunks);

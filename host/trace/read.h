@@ -82,7 +82,8 @@ struct xvt_trace {
 	const struct xvt_trace_ops *ops; /* NULL: it is one file */
 	struct xvt_set_part *parts;
 	size_t part_count;
-	int fd;
+	int fd;		 /* read at places, so several threads may use it */
+	bool fd_is_lent; /* by the trace that this is a copy of, see copy.h */
 	char *path;
 	uint64_t size;
 	uint64_t trace_id;

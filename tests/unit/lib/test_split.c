@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "lib/xvtrace.h"
 #include "synth.h"
@@ -206,6 +207,28 @@ START_TEST(what_depends_on_all_before_is_not_split)
 }
 END_TEST
 
+/* A process that has given up to open files can still divide its reading. */
+START_TEST(parts_take_no_descriptors)
+{
+	struct rlimit before, none;
+	struct xvtrace_reader *r = reader_of(0), *parts[3];
+	const struct xvtrace_event *e;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(xvtrace_reader_split(r, 3, parts), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(xvtrace_next(parts[i], &e), 1);
+		xvtrace_reader_free(parts[i]);
+	}
+	ck_assert_int_eq(xvtrace_next(r, &e), 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 /* -- a ring whose events move with the one before them --------------------------------- */
 
 static void put_node(struct xvt_trace_writer *w, uint32_t ring, uint64_t guest, uint64_t host_ns,
@@ -371,6 +394,7 @@ Suite *split_suite(void)
 	tcase_add_loop_test(t, parts_give_what_one_reader_gives, 0, 4);
 	tcase_add_test(t, parts_have_the_choices_of_the_reader);
 	tcase_add_test(t, a_range_without_events_is_read_in_parts);
+	tcase_add_test(t, parts_take_no_descriptors);
 	tcase_add_test(t, what_depends_on_all_before_is_not_split);
 	tcase_add_loop_test(t, a_part_knows_how_far_the_events_before_it_moved, 0, 4);
 	tcase_add_test(t, a_reader_forgets_how_far_events_moved_when_it_is_sent_elsewhere);
