@@ -173,7 +173,7 @@ bool xvt_filter_holds(const struct xvt_filter *f, const struct xvt_lib_event *e)
 /* Get the text about a comparison that no type of event allowed. Returns false beyond the last. */
 bool xvt_filter_unmatched(const struct xvt_filter *f, size_t number, struct xvtrace_error *error);
 
-/* -- counts, stat.c ------------------------------------------------------------------ */
+/* -- counts, counting.c and stat.c ----------------------------------------------------- */
 
 /* Count a record of a ring. Returns whether it is an event. recorded: sums of the LOST records. */
 bool xvt_count_record(struct xvtrace_counts *c, struct xvt_lost *recorded,

@@ -9,52 +9,19 @@
 #include <string.h>
 
 #include "base/u64.h"
-#include "lib/parts.h"
+#include "lib/counting.h"
 #include "trace/names.h"
-#include "trace/note.h"
-#include "trace/set.h"
-
-struct ring {
-	struct xvtrace_ring_stat pub;
-	struct xvt_lost recorded; /* sums of the LOST records */
-	uint64_t bound_ns_max;	  /* largest bound of an event */
-	uint64_t guess_ns_max;	  /* the same of unconfirmed events */
-	uint64_t run;		  /* number of the last events whose bound is run_ns */
-	uint64_t run_ns;
-	uint64_t last_loose_ns; /* time of the newest event in a LOOSE chunk */
-};
 
 struct stat {
 	struct xvtrace_stat pub;
-	struct xvt_trace *t;
-	struct xvt_bounds *bounds;
-	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, else NULL */
-	struct ring *rings;	     /* by ring; the last is for events of unknown rings */
-	struct xvtrace_machine_stat *machines;
-	struct xvt_spread *spreads; /* of the events' bounds, by machine */
-	bool *paused;		    /* by machine: by the notes so far */
-	uint32_t ring_count;
-	uint32_t machine_count;
+	struct xvt_counting c;
 	const struct xvtrace *trace;
-	struct xvt_decoders ds;
-	uint64_t last_main_ns;
-	size_t part; /* of a set: the file of the last events */
-	struct xvt_events_iter it;
-	struct xvt_trace_raws raws;
 	struct xvtrace_stat **members; /* of several traces: theirs */
 };
 
 static struct stat *stat_of(const struct xvtrace_stat *stat)
 {
 	return (struct stat *)stat;
-}
-
-/* The number in the file of a ring's machine. */
-static uint32_t machine_of(const struct stat *s, uint32_t ring)
-{
-	const uint32_t vm = xvt_ring_vm(s->t, ring);
-
-	return vm < s->machine_count ? vm : s->machine_count;
 }
 
 XVT_ASSERT((int)XVTRACE_LOST_RETRY == (int)XVT_LOST_RETRY &&
@@ -75,219 +42,6 @@ const char *xvtrace_cause_name(unsigned int cause)
 const char *xvtrace_source_name(unsigned int source)
 {
 	return source < XVT_CLOCK_SOURCES ? xvt_clock_source_name(source) : NULL;
-}
-
-/* -- counting ----------------------------------------------------------------------- */
-
-/* Count the run of events of a ring that have the same bound. Returns 0 or -ENOMEM. */
-static int end_run(struct stat *s, uint32_t ring)
-{
-	const struct xvtrace_ring *of = xvt_lib_ring(s->trace, ring);
-	struct ring *r = &s->rings[ring];
-	uint64_t count = r->run;
-
-	r->run = 0;
-	if (!of || !count)
-		return 0;
-	if (r->run_ns < XVTRACE_NO_BOUND)
-		return xvt_spread_add(&s->spreads[machine_of(s, ring)], r->run_ns, count);
-	s->machines[machine_of(s, ring)].unbounded += count;
-	return 0;
-}
-
-/* Returns 0 or -ENOMEM. */
-static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h)
-{
-	struct ring *r = &s->rings[ring];
-	uint64_t ns;
-	int err;
-
-	if (ring >= s->ring_count)
-		return 0;
-	if (s->reclock && xvt_likely(xvt_reclock_goes_on(s->reclock, h))) {
-		r->run++;
-		return 0;
-	}
-	ns = xvt_bound_by_time_ns(s->bounds, h);
-	if (!(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
-		if (ns < XVTRACE_NO_BOUND)
-			r->bound_ns_max = xvt_u64_larger(r->bound_ns_max, ns);
-	} else if (!(h->ring_flags & XVT_EVENT_F_CLOCK)) {
-		r->guess_ns_max = xvt_u64_larger(r->guess_ns_max, ns);
-	}
-	if (s->reclock)
-		xvt_reclock_place_ns(s->reclock, h, &ns);
-	if (xvt_likely(ns == r->run_ns)) {
-		r->run++;
-		return 0;
-	}
-	err = end_run(s, ring);
-	r->run_ns = ns;
-	r->run = 1;
-	return err;
-}
-
-/* Counts an event that is earlier than the one before it in its lane; LATE has no order, and LOOSE
- * one for each ring. */
-static void check_order(struct stat *s, struct ring *r, const struct xvt_event_hdr *h, bool loose)
-{
-	uint64_t *last_ns = loose ? &r->last_loose_ns : &s->last_main_ns;
-
-	if (h->ring_flags & XVT_EVENT_F_LATE)
-		return;
-	s->pub.order_violations += h->host_ns < *last_ns;
-	*last_ns = h->host_ns;
-}
-
-bool xvt_count_record(struct xvtrace_counts *c, struct xvt_lost *recorded,
-		      const struct xvt_event_hdr *h, const uint8_t *payload)
-{
-	const uint32_t f = h->ring_flags;
-
-	if (xvt_unlikely(!xvt_is_event(h))) {
-		struct xvt_lost lost;
-
-		if (h->id != XVT_ID_LOST || !xvt_lost_get(h, payload, &lost))
-			return false;
-		for (int i = 0; i < XVT_LOST_CAUSES; i++)
-			recorded->lost[i] += lost.lost[i];
-		recorded->overwritten += lost.overwritten;
-		recorded->dropped += lost.dropped;
-		return false;
-	}
-	if (!c->events || h->host_ns < c->first_ns)
-		c->first_ns = h->host_ns;
-	if (h->host_ns > c->last_ns)
-		c->last_ns = h->host_ns;
-	c->events++;
-	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
-		return true;
-	/* Events from before the attach may be out of order: do not count them as late. */
-	if (f & XVT_EVENT_F_BACKLOG)
-		c->backlog++;
-	else if (f & XVT_EVENT_F_LATE)
-		c->late++;
-	c->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
-	c->recovered += !!(f & XVT_EVENT_F_RECOVERED);
-	return true;
-}
-
-static void add_nameless(struct stat *s, const struct xvt_event *ev)
-{
-	if (!xvt_is_nameless(xvt_decoder_of(&s->ds, ev), ev))
-		return;
-	s->machines[machine_of(s, xvt_event_ring(ev))].nameless++;
-	s->pub.nameless++;
-}
-
-/* Returns 0 or -ENOMEM. */
-static int add_event(struct stat *s, const struct xvt_event *ev, bool loose)
-{
-	const struct xvt_event_hdr *h = ev->hdr;
-	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	struct ring *r;
-
-	ring = ring < s->ring_count ? ring : s->ring_count;
-	r = &s->rings[ring];
-	check_order(s, r, h, loose);
-	if (!xvt_count_record(&r->pub.counts, &r->recorded, h, ev->payload))
-		return 0;
-	if (h->id == XVT_ID_FTRACE)
-		add_nameless(s, ev);
-	return add_time(s, ring, h);
-}
-
-static int add_events(struct stat *s, const struct xvt_chunk_buf *b,
-		      const struct xvt_chunk_ref *ref)
-{
-	struct xvt_event ev;
-	int got = xvt_events_begin(&s->it, &s->raws.base, b, ref->seq), err = 0;
-
-	if (got)
-		return got;
-	while (!err && (got = xvt_events_next(&s->it, &ev)) > 0)
-		err = add_event(s, &ev, ref->type == XVT_CHUNK_LOOSE);
-	return err ? err : got;
-}
-
-static void add_state(struct stat *s, const struct xvt_note_parts *p)
-{
-	const uint32_t vm = p->note.vm, kind = p->note.kind;
-	struct xvtrace_machine_stat *m = &s->machines[vm];
-	const bool begins = kind == XVT_NOTE_PAUSED;
-
-	/* The note of the begin may be missing: notes are limited. */
-	if (!s->paused[vm] && (begins || (kind == XVT_NOTE_RUNS && p->state.since_ns)))
-		m->pauses++;
-	if (kind == XVT_NOTE_ENDED || kind == XVT_NOTE_CRASHED) {
-		m->ended_ns = p->state.at_ns;
-		m->panicked |= kind == XVT_NOTE_CRASHED;
-	} else if (begins || kind == XVT_NOTE_RUNS || kind == XVT_NOTE_RESET) {
-		m->ended_ns = 0;
-		m->panicked &= begins;
-	}
-	if (begins || kind == XVT_NOTE_RUNS || xvt_note_is_end(kind))
-		s->paused[vm] = begins;
-}
-
-/*
- * The next chunk is of that file of a set. A recorder that begins anew, after one that was killed,
- * takes what was left in the rings, which may be older than what that one has in its last file.
- */
-static void begin_part(struct stat *s, size_t part)
-{
-	if (part == s->part)
-		return;
-	s->part = part;
-	if (xvt_set_goes_on(s->t, part))
-		return;
-	s->last_main_ns = 0;
-	for (uint32_t i = 0; i <= s->ring_count; i++)
-		s->rings[i].last_loose_ns = 0;
-}
-
-static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
-{
-	struct xvt_note_parts p;
-
-	if (!xvt_note_get(b, &p))
-		return;
-	s->pub.notes[p.note.level < 3 ? p.note.level : 2]++;
-	if (p.note.vm < s->machine_count)
-		add_state(s, &p);
-}
-
-static int walk(struct stat *s)
-{
-	const uint32_t types = 1u << XVT_CHUNK_ORDER | 1u << XVT_CHUNK_LATE |
-			       1u << XVT_CHUNK_LOOSE | 1u << XVT_CHUNK_NOTE;
-	struct xvt_chunk_buf b = { 0 };
-	int err = 0, more;
-
-	xvt_trace_raws_init(&s->raws, s->t);
-	for (size_t i = 0; !err && (more = xvt_trace_next(s->t, types, &i, &b)); i++) {
-		struct xvt_chunk_ref *ref = &s->t->chunks[i];
-
-		if (more < 0) {
-			err = more;
-		} else if (ref->type == XVT_CHUNK_NOTE) {
-			add_note(s, &b);
-		} else {
-			begin_part(s, xvt_set_part(s->t, i));
-			err = add_events(s, &b, ref);
-			if (err == -EBADMSG)
-				xvt_trace_note_damage(s->t, ref->offset, ref->len,
-						      "an event reaches past its chunk");
-		}
-		if (err == -EBADMSG)
-			err = 0;
-	}
-	for (uint32_t i = 0; i < s->ring_count && !err; i++)
-		err = end_run(s, i);
-	xvt_events_end(&s->it);
-	xvt_trace_raws_fini(&s->raws);
-	xvt_chunk_buf_free(&b);
-	return err;
 }
 
 /* -- conclusions -------------------------------------------------------------------- */
@@ -335,7 +89,7 @@ void xvt_conclude_counts(const struct xvt_trace *t, struct xvtrace_counts *c,
 	}
 }
 
-static void conclude_clock(struct ring *r, const struct xvt_bound_ring *b)
+static void conclude_clock(struct xvt_counting_ring *r, const struct xvt_bound_ring *b)
 {
 	struct xvtrace_ring_stat *p = &r->pub;
 	uint32_t source = b->last.source ? b->last.source : b->source;
@@ -390,9 +144,9 @@ static void conclude_bound(struct xvtrace_machine_stat *m, const struct xvtrace_
 
 static void conclude_spreads(struct stat *s)
 {
-	for (uint32_t i = 0; i < s->machine_count; i++) {
-		struct xvtrace_machine_stat *m = &s->machines[i];
-		const struct xvt_spread *spread = &s->spreads[i];
+	for (uint32_t i = 0; i < s->c.machine_count; i++) {
+		struct xvtrace_machine_stat *m = &s->c.machines[i];
+		const struct xvt_spread *spread = &s->c.spreads[i];
 
 		m->bound_ns_median = spread->count ? xvt_spread_median(spread) : XVTRACE_NO_BOUND;
 		m->bound_ns_max = spread->count ? xvt_u64_larger(m->bound_ns_max, spread->largest)
@@ -400,39 +154,43 @@ static void conclude_spreads(struct stat *s)
 	}
 }
 
-static void conclude(struct stat *s)
+static void conclude(struct stat *s, bool reclocked)
 {
 	static const struct xvt_bound_ring unknown;
 	bool clocked = false;
 
-	for (uint32_t i = 0; i <= s->ring_count; i++) {
+	s->pub.nameless = s->c.nameless;
+	s->pub.order_violations = s->c.order_violations;
+	for (int i = 0; i < 3; i++)
+		s->pub.notes[i] = s->c.notes[i];
+	for (uint32_t i = 0; i <= s->c.ring_count; i++) {
 		const struct xvt_bound_ring *b =
-			i < s->ring_count ? &s->bounds->rings[i] : &unknown;
-		struct ring *r = &s->rings[i];
+			i < s->c.ring_count ? &s->c.bounds->rings[i] : &unknown;
+		struct xvt_counting_ring *r = &s->c.rings[i];
 
 		r->pub.paused_ns = b->last.paused_ns;
 		r->pub.clock_violations = b->last.clock_violations;
 		r->pub.bad_bytes = b->last.bad_bytes;
-		xvt_conclude_counts(s->t, &r->pub.counts, &r->recorded, b);
+		xvt_conclude_counts(s->c.t, &r->pub.counts, &r->recorded, b);
 		conclude_clock(r, b);
 		add_counts(&s->pub.counts, &r->pub.counts);
 		clocked |= r->pub.clocked && r->pub.counts.events;
 	}
 	/* Rings without a clock have no host time. If there are no others, as after salvage, use
 	 * the guest's own times. */
-	for (uint32_t i = 0; i <= s->ring_count; i++)
-		if (s->rings[i].pub.clocked || !clocked)
-			add_times(&s->pub.counts, &s->rings[i].pub.counts);
-	for (uint32_t i = 0; i < s->ring_count; i++) {
-		struct xvtrace_machine_stat *m = &s->machines[machine_of(s, i)];
+	for (uint32_t i = 0; i <= s->c.ring_count; i++)
+		if (s->c.rings[i].pub.clocked || !clocked)
+			add_times(&s->pub.counts, &s->c.rings[i].pub.counts);
+	for (uint32_t i = 0; i < s->c.ring_count; i++) {
+		struct xvtrace_machine_stat *m = &s->c.machines[xvt_counting_machine(&s->c, i)];
 
 		if (!xvt_lib_ring(s->trace, i))
 			continue;
-		add_counts(&m->counts, &s->rings[i].pub.counts);
-		add_times(&m->counts, &s->rings[i].pub.counts);
-		m->paused_ns = xvt_u64_larger(m->paused_ns, s->rings[i].pub.paused_ns);
-		if (!s->reclock)
-			conclude_bound(m, &s->rings[i].pub);
+		add_counts(&m->counts, &s->c.rings[i].pub.counts);
+		add_times(&m->counts, &s->c.rings[i].pub.counts);
+		m->paused_ns = xvt_u64_larger(m->paused_ns, s->c.rings[i].pub.paused_ns);
+		if (!reclocked)
+			conclude_bound(m, &s->c.rings[i].pub);
 	}
 	conclude_spreads(s);
 }
@@ -454,8 +212,8 @@ static int add_spread(struct xvt_spread *to, const struct xvt_spread *of)
 /* Adds what a member says of a machine. Returns 0 or -ENOMEM. */
 static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, uint32_t number)
 {
-	const struct xvtrace_machine_stat *m = &of->machines[number];
-	struct xvtrace_machine_stat *to = &s->machines[machine];
+	const struct xvtrace_machine_stat *m = &of->c.machines[number];
+	struct xvtrace_machine_stat *to = &s->c.machines[machine];
 
 	add_counts(&to->counts, &m->counts);
 	add_times(&to->counts, &m->counts);
@@ -467,9 +225,9 @@ static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, 
 		to->ended_ns = m->ended_ns;
 		to->panicked = m->panicked;
 	}
-	if (of->spreads[number].count)
+	if (of->c.spreads[number].count)
 		to->bound_ns_max = xvt_u64_larger(to->bound_ns_max, m->bound_ns_max);
-	return add_spread(&s->spreads[machine], &of->spreads[number]);
+	return add_spread(&s->c.spreads[machine], &of->c.spreads[number]);
 }
 
 static int add_member(struct stat *s, const struct stat *of)
@@ -482,7 +240,7 @@ static int add_member(struct stat *s, const struct stat *of)
 	s->pub.nameless += of->pub.nameless;
 	for (int i = 0; i < 3; i++)
 		s->pub.notes[i] += of->pub.notes[i];
-	for (uint32_t i = 0; i <= of->machine_count && !err; i++)
+	for (uint32_t i = 0; i <= of->c.machine_count && !err; i++)
 		err = add_machine(s, of->trace->in_whole[i], of, i);
 	return err;
 }
@@ -509,43 +267,29 @@ static int stat_several(struct stat *s, struct xvtrace *whole, unsigned int flag
 /* Counts one trace. */
 static int count(struct stat *s, unsigned int flags)
 {
-	int err = xvt_bounds_new(&s->bounds, s->t);
+	int err = xvt_bounds_new(&s->c.bounds, s->c.t);
 
 	if (!err)
-		err = xvt_decoders_new(&s->ds, s->t);
-	if (!err && flags & XVTRACE_RECLOCK)
-		err = xvt_reclock_new(&s->reclock, s->t);
+		err = xvt_counting_all(&s->c, flags);
 	if (!err)
-		err = walk(s);
+		err = xvt_trace_check_rest(s->c.t);
 	if (!err)
-		err = xvt_trace_check_rest(s->t);
-	if (!err)
-		conclude(s);
-	xvt_bounds_free(s->bounds);
-	xvt_reclock_free(s->reclock);
-	xvt_decoders_fini(&s->ds);
-	s->bounds = NULL;
-	s->reclock = NULL;
+		conclude(s, flags & XVTRACE_RECLOCK);
+	xvt_counting_close(&s->c);
 	return err;
 }
 
 int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned int flags)
 {
 	struct stat *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
+	int err;
 
 	*out = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->t = trace->t;
 	s->trace = trace;
-	s->ring_count = trace->ring_count;
-	s->machine_count = trace->machine_count;
-	s->rings = calloc((size_t)s->ring_count + 1, sizeof(*s->rings));
-	s->machines = calloc((size_t)s->machine_count + 1, sizeof(*s->machines));
-	s->spreads = calloc((size_t)s->machine_count + 1, sizeof(*s->spreads));
-	s->paused = calloc((size_t)s->machine_count + 1, sizeof(*s->paused));
-	if (s->rings && s->machines && s->spreads && s->paused)
+	err = xvt_counting_init(&s->c, trace);
+	if (!err)
 		err = trace->part ? -EINVAL : 0;
 	err = err ? err : trace->members ? stat_several(s, trace, flags) : count(s, flags);
 	if (err) {
@@ -566,12 +310,7 @@ void xvtrace_stat_free(struct xvtrace_stat *stat)
 	for (size_t i = 0; s->members && i < s->trace->member_count; i++)
 		xvtrace_stat_free(s->members[i]);
 	free(s->members);
-	for (uint32_t i = 0; s->spreads && i <= s->machine_count; i++)
-		xvt_spread_free(&s->spreads[i]);
-	free(s->spreads);
-	free(s->paused);
-	free(s->rings);
-	free(s->machines);
+	xvt_counting_fini(&s->c);
 	free(stat);
 }
 
@@ -586,7 +325,7 @@ const struct xvtrace_ring_stat *xvtrace_stat_ring(const struct xvtrace_stat *sta
 		if (of == xvt_several_of_ring(s->trace, ring))
 			return xvtrace_stat_ring(s->members[i], ring - of->first_ring);
 	}
-	return !s->members && xvt_lib_ring(s->trace, ring) ? &s->rings[ring].pub : NULL;
+	return !s->members && xvt_lib_ring(s->trace, ring) ? &s->c.rings[ring].pub : NULL;
 }
 
 const struct xvtrace_machine_stat *xvtrace_stat_machine(const struct xvtrace_stat *stat,
@@ -594,5 +333,5 @@ const struct xvtrace_machine_stat *xvtrace_stat_machine(const struct xvtrace_sta
 {
 	const struct stat *s = stat_of(stat);
 
-	return xvtrace_machine(s->trace, machine) ? &s->machines[machine] : NULL;
+	return xvtrace_machine(s->trace, machine) ? &s->c.machines[machine] : NULL;
 }
