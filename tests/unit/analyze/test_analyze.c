@@ -675,6 +675,25 @@ START_TEST(an_idle_vcpu_with_a_task_that_waits_is_stalled)
 }
 END_TEST
 
+/* sched_waking has the CPU on which it ran before: it may be put on any. */
+START_TEST(a_waking_does_not_tell_the_queue)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "5 h:1 switch swapper-0 R x-502\n"
+		     "10 g1:0 switch work-10 S swapper-0\n"
+		     "12 g1:1 switch swapper-0 R other-11\n"
+		     "20 h:0 switch x-501 S bash-900\n"
+		     "1000 g1:1 waking work-10 0\n"
+		     "1005 g1:1 switch other-11 S work-10\n"
+		     "4000 h:0 switch bash-900 R x-501\n"
+		     "4010 g1:0 soft 1\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(sum("idle", 0, ""), 3980 * US);
+	ck_assert_uint_eq(sum("taken", 0, ""), 0);
+	ck_assert_uint_eq(line("task_wait", -1, "wait work-10")->wall.sum_ns, 5 * US);
+}
+END_TEST
+
 START_TEST(the_recorder_is_named)
 {
 	analyze(HEAD "comm 900 xvtrace\n"
@@ -1398,6 +1417,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, a_late_event_is_taken_at_its_time);
 	tcase_add_test(t, a_thread_has_the_name_that_it_has_at_last);
 	tcase_add_test(t, an_idle_vcpu_with_a_task_that_waits_is_stalled);
+	tcase_add_test(t, a_waking_does_not_tell_the_queue);
 	tcase_add_test(t, the_recorder_is_named);
 	tcase_add_test(t, without_switches_of_the_host_nothing_is_taken);
 	tcase_add_test(t, an_impossible_event_is_counted);
