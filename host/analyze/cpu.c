@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-static const char by_host[] = "record --host sched";
-static const char by_guest[] = "the guest's switches of tasks (sched_switch)";
-
 /* A duration in the host's time, which is exact. */
 static int add(struct xvt_analyze *a, const struct vcpu *v, const char *kind, const char *what,
 	       const struct xvt_host_thread *thread, uint64_t begin_ns, uint64_t ns)
@@ -72,6 +69,7 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	const uint64_t whole = i->end_ns - i->begin_ns, wanted = i->end_ns - w->begin_ns;
 	int err;
 
+	told_interval(a, v, i);
 	if (!part_wants_interval(a, i))
 		return 0;
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
@@ -92,26 +90,46 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	return err ? err : add_causes(a, v, i, w->begin_ns);
 }
 
+static int running(struct xvt_analyze *a, struct vcpu *v, uint64_t begin_ns, uint64_t end_ns,
+		   bool open)
+{
+	(void)a;
+	(void)end_ns;
+	(void)open;
+	if (!v->on_begin_ns)
+		v->on_begin_ns = begin_ns;
+	return 0;
+}
+
+/* That is of all tasks. */
+static int add_on_cpu(struct xvt_analyze *a, const struct vcpu *v)
+{
+	const char *what = v->shares ? "thread on a CPU (of all vCPUs)" : "on a CPU";
+	struct xvt_line *line;
+
+	if (told_any(v))
+		return add(a, v, "on_cpu", what, NULL,
+			   v->on_begin_ns ? v->on_begin_ns : a->first_ns, v->thread->on_ns);
+	line = line_of(a, XVT_ANALYZE_CPU, "on_cpu", v->ring->machine, v, NULL, what);
+	if (!line)
+		return -ENOMEM;
+	line->verdict = XVT_UNTOLD;
+	return 0;
+}
+
 static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 {
 	struct xvt_line *line =
 		line_of(a, XVT_ANALYZE_CPU, "taken", v->ring->machine, v, NULL, "taken");
-	const char *on = v->shares ? "thread on a CPU (of all vCPUs)" : "on a CPU";
 	int err = 0;
 
 	if (!line)
 		return -ENOMEM;
 	line->shares = v->shares;
-	if (!v->thread) {
-		line->verdict = XVT_NOT_RECORDED;
-		line->needs = by_host;
+	if (!told_judge(a, v, line, 0))
 		return 0;
-	}
-	if (line->untold && !line->wall.n)
-		line->verdict = XVT_UNTOLD;
-	/* That is of all tasks. */
 	if (!a->options.wants_task)
-		err = add(a, v, "on_cpu", on, NULL, v->thread->known_ns, v->thread->on_ns);
+		err = add_on_cpu(a, v);
 	for (size_t i = 0; i < a->lines.count; i++) {
 		struct xvt_line *l = a->lines.v[i];
 
@@ -120,10 +138,10 @@ static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 		l->shares = v->shares;
 		if (l->kind[0] == 'u') { /* unknown */
 			l->verdict = XVT_NOT_RECORDED;
-			l->needs = by_guest;
+			l->needs = NEEDS_SWITCHES;
 		} else if (l->thread && l->thread->tid == -1) {
 			l->verdict = XVT_NOT_RECORDED;
-			l->needs = by_host;
+			l->needs = NEEDS_HOST;
 		}
 	}
 	return err;
@@ -142,6 +160,7 @@ static int end(struct xvt_analyze *a)
 const struct analysis analysis_cpu = {
 	.bit = XVT_ANALYZE_CPU,
 	.name = "cpu",
+	.running = running,
 	.interval = interval,
 	.end = end,
 };

@@ -154,7 +154,7 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 	case PART_IRQ_EXIT:
 	case PART_SOFTIRQ_ENTRY:
 	case PART_SOFTIRQ_EXIT:
-		a->guests[ev->machine->number].handlers = true;
+		a->guests[ev->machine->number].handlers |= 1u << t->kind;
 		e.number = part_number(ev, t, IRQ_NUMBER);
 		return vcpu_event(a, v, &e);
 	case PART_TIMER_START:

@@ -50,6 +50,15 @@ static int handler(struct xvt_analyze *a, struct vcpu *v, const struct open_pair
 	return line_add(*line, v, span);
 }
 
+/* Whether entries and exits of one kind are there. */
+static bool has_pairs(const struct guest *g)
+{
+	const unsigned int irq = 1u << PART_IRQ_ENTRY | 1u << PART_IRQ_EXIT;
+	const unsigned int softirq = 1u << PART_SOFTIRQ_ENTRY | 1u << PART_SOFTIRQ_EXIT;
+
+	return (g->handlers & irq) == irq || (g->handlers & softirq) == softirq;
+}
+
 static int end(struct xvt_analyze *a)
 {
 	for (unsigned int i = 0; i < a->info->machines; i++) {
@@ -59,13 +68,13 @@ static int end(struct xvt_analyze *a)
 
 		for (size_t k = 0; k < a->vcpu_count; k++)
 			wanted |= a->list[k]->ring->machine == g->machine && a->list[k]->wanted;
-		if (!wanted || g->handlers)
+		if (!wanted || has_pairs(g))
 			continue;
 		line = line_of(a, XVT_ANALYZE_IRQ, "irq", g->machine, NULL, NULL, "handlers");
 		if (!line)
 			return -ENOMEM;
 		line->verdict = XVT_NOT_RECORDED;
-		line->needs = "the guest's irq events (irq_handler_entry, softirq_entry)";
+		line->needs = "the guest's interrupts, entries and exits (record -e irq)";
 	}
 	return 0;
 }

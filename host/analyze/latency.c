@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VECTORS 256u
+#define VECTORS	  256u
+
+#define NEEDS_KVM "record --host vcpu (KVM alone tells them)"
 
 /* What waits for the next event of a vCPU's ring. */
 struct begun {
@@ -28,8 +30,9 @@ struct latency_vcpu {
 };
 
 struct latency {
-	bool interrupts;	    /* KVM's events of them are there */
-	struct latency_vcpu *of[1]; /* by number of the ring; NULL: none so far */
+	bool wakings;		      /* of the host's threads are there */
+	bool accepts, injects, posts; /* KVM's events of interrupts are */
+	struct latency_vcpu *of[1];   /* by number of the ring; NULL: none so far */
 };
 
 static int begin(struct xvt_analyze *a)
@@ -115,7 +118,6 @@ static int accept(struct xvt_analyze *a, const struct part_type *t, const struct
 	struct latency_vcpu *s;
 	struct xvt_line *l;
 
-	a->latency->interrupts = true;
 	if (!v || !v->wanted)
 		return 0;
 	if (t->kind == PART_POSTED) {
@@ -142,7 +144,6 @@ static int inject(struct xvt_analyze *a, const struct part_type *t, const struct
 	struct vcpu *v;
 	uint64_t accept_ns;
 
-	a->latency->interrupts = true;
 	if (xvtrace_reader_thread(a->reader, a->host.machine->number, ev->pid, &runs) <= 0)
 		return 0;
 	v = vcpu_of_hw(a, runs.machine, runs.vcpu);
@@ -253,10 +254,17 @@ static int event(struct xvt_analyze *a, const struct part_type *t, const struct 
 		return 0;
 	}
 	switch (t->kind) {
-	case PART_ACCEPT:
+	case PART_WAKING:
+		a->latency->wakings = true;
+		return 0;
 	case PART_POSTED:
+		a->latency->posts = true;
+		return accept(a, t, ev);
+	case PART_ACCEPT:
+		a->latency->accepts = true;
 		return accept(a, t, ev);
 	case PART_INJECT:
+		a->latency->injects = true;
 		return inject(a, t, ev);
 	default:
 		return 0;
@@ -265,17 +273,25 @@ static int event(struct xvt_analyze *a, const struct part_type *t, const struct 
 
 /* -- wake-ups -------------------------------------------------------------------------- */
 
+/* A thread of several vCPUs is woken once. */
+static bool is_told_before(const struct xvt_analyze *a, const struct vcpu *v)
+{
+	for (size_t k = 0; v->shares && a->list[k] != v; k++)
+		if (a->list[k]->thread == v->thread && a->list[k]->wanted)
+			return true;
+	return false;
+}
+
 static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i)
 {
 	const uint64_t ns = i->end_ns - i->woken_ns;
 	struct xvt_line *l;
 
+	told_interval(a, v, i);
 	if (!i->off || !i->woken_ns || i->open || ns < a->options.min_ns || a->options.wants_task)
 		return 0;
-	/* A thread of several vCPUs is woken once. */
-	for (size_t k = 0; v->shares && a->list[k] != v; k++)
-		if (a->list[k]->thread == v->thread && a->list[k]->wanted)
-			return 0;
+	if (is_told_before(a, v))
+		return 0;
 	l = line(a, v, "vcpu_wake", "thread woken -> on a CPU");
 	if (!l)
 		return -ENOMEM;
@@ -327,17 +343,29 @@ static int end_machine(struct xvt_analyze *a, const struct guest *g)
 		if (v->ring->machine != g->machine || !v->wanted)
 			continue;
 		wanted = true;
-		if (!v->thread && !a->options.wants_task)
+		if ((!a->latency->wakings || !told_switches(v)) && !a->options.wants_task &&
+		    !is_told_before(a, v))
 			err = need(a, g->machine, v, "vcpu_wake", "thread woken -> on a CPU",
-				   "record --host sched");
+				   NEEDS_HOST);
 	}
 	if (wanted && !err && (!g->wakings || !g->switches))
-		err = need(a, g->machine, NULL, "task_wake", "task woken -> runs",
-			   "the guest's wake-ups (sched_waking) and switches of tasks");
-	if (wanted && !err && !a->latency->interrupts && !a->options.wants_task)
+		err = need(a, g->machine, NULL, "task_wake", "task woken -> runs", NEEDS_WAKE_UPS);
+	/* Where the hardware gives all, none is injected. */
+	if (wanted && !err && !a->latency->injects && !a->latency->posts && !a->options.wants_task)
 		err = need(a, g->machine, NULL, "accept_inject", "interrupt accepted -> injected",
-			   "record --host vcpu (KVM alone tells them)");
+			   NEEDS_KVM);
 	return err;
+}
+
+/* A line without a duration proves nothing. */
+static void judge_none(const struct latency *latency, struct xvt_line *l)
+{
+	if (l->untold) {
+		l->verdict = XVT_UNTOLD;
+	} else if (strcmp(l->kind, "accept_inject") == 0 && l->no_begin) {
+		l->verdict = latency->accepts ? XVT_UNTOLD : XVT_NOT_RECORDED;
+		l->needs = latency->accepts ? NULL : NEEDS_KVM;
+	}
 }
 
 static int end(struct xvt_analyze *a)
@@ -349,8 +377,8 @@ static int end(struct xvt_analyze *a)
 	for (size_t i = 0; i < a->lines.count; i++) {
 		struct xvt_line *l = a->lines.v[i];
 
-		if (l->analysis == XVT_ANALYZE_LATENCY && l->untold && !l->wall.n)
-			l->verdict = XVT_UNTOLD;
+		if (l->analysis == XVT_ANALYZE_LATENCY && !l->wall.n)
+			judge_none(a->latency, l);
 	}
 	return err;
 }

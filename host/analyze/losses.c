@@ -12,6 +12,7 @@
 static const char of_part[] = "a part of the trace was read: the counters are of all of it";
 static const char not_ended[] = "the trace is damaged or was not ended: its counters are older";
 static const char not_equal[] = "attempted is not delivered, discarded, lost and in flight";
+static const char at_least[] = "its kernel does not count what it overwrote: lost is at least this";
 static const char not_recorded[] = "the LOST records and the counters differ";
 
 const char *xvt_loss_help(unsigned int cause, bool host)
@@ -149,6 +150,8 @@ static void judge(const struct xvt_analyze *a, struct xvt_losses *l)
 		l->why = of_part;
 	else if (!a->info->ended || xvtrace_damage_count(a->trace))
 		l->why = not_ended;
+	else if (l->machine->ftrace && l->counts.lost_by[XVTRACE_LOST_OVERWRITTEN])
+		l->why = at_least;
 	else if (!is_sum(&l->counts))
 		l->why = not_equal;
 	else if (!is_recorded(l))

@@ -221,6 +221,10 @@ struct vcpu {
 	struct open_pair stack[NEST];
 	unsigned int depth;
 	struct open_pair run; /* of the task, where it is known */
+	uint64_t on_begin_ns; /* when its thread was on a CPU first; 0: that is not known */
+	bool off_told;	      /* its thread was off the CPUs for certain, in some interval */
+	bool off_untold;      /* ... and in some it may have been on one */
+	uint64_t unknown_ns;  /* the longest interval of which what the guest was at is not known */
 	uint64_t off_ns;      /* how long the thread was off, in intervals before that event */
 	uint64_t lost_count;  /* those of them in which it may have been on a CPU */
 	struct past history[HISTORY];
@@ -228,6 +232,13 @@ struct vcpu {
 };
 
 /* -- analyses ------------------------------------------------------------------------- */
+
+/* What records it, as `needs` of a line says it. */
+#define NEEDS_HOST     "record --host sched"
+#define NEEDS_SWITCHES "the guest's task switches (record -e sched:sched_switch)"
+#define NEEDS_WAKE_UPS                                       \
+	"the guest's wake-ups and task switches (record -e " \
+	"sched:sched_waking,sched:sched_switch)"
 
 /* What tells a line from others that an analysis makes, before it is put in words. */
 struct line_key {
@@ -309,7 +320,8 @@ struct guest {
 		uint64_t begin_ns, end_ns;
 	} * pauses;
 	size_t pause_count, pause_room;
-	bool switches, handlers, wakings; /* such events were there */
+	bool switches, wakings; /* such events were there */
+	unsigned int handlers;	/* bits of their kinds: entries, exits */
 };
 
 struct xvt_analyze {
@@ -381,6 +393,20 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev);
 bool guest_was_paused(const struct xvt_analyze *a, const struct vcpu *v, uint64_t begin_ns,
 		      uint64_t end_ns);
+
+/* told.c: each analysis that asks what is known gives it all intervals. */
+void told_interval(const struct xvt_analyze *a, struct vcpu *v, const struct interval *i);
+/* Whether switches of its thread were recorded; other events may have told of the thread. */
+bool told_switches(const struct vcpu *v);
+/* Whether anything is known of when its thread was on a CPU, and off it. */
+bool told_any(const struct vcpu *v);
+/*
+ * The verdict of a line of times in which the vCPU was taken, after the pass: that there was none
+ * is proven only where what its guest was at is known of all intervals of least_ns and more.
+ * Returns false if no switch of its thread was recorded.
+ */
+bool told_judge(const struct xvt_analyze *a, const struct vcpu *v, struct xvt_line *line,
+		uint64_t least_ns);
 
 /* timer.c: an event of a timer in a guest, what it makes of `e`. Returns 1: `e` is to be taken; 0;
  * or -ENOMEM. */

@@ -82,11 +82,9 @@ static int end(struct xvt_analyze *a)
 		for (size_t k = 0; k < a->vcpu_count; k++)
 			wanted |= a->list[k]->ring->machine == g->machine && a->list[k]->wanted;
 		if (wanted && !g->switches)
-			err = need(a, g, "run", "run, all tasks",
-				   "the guest's switches of tasks (sched_switch)");
+			err = need(a, g, "run", "run, all tasks", NEEDS_SWITCHES);
 		if (wanted && !err && !(g->wakings && g->switches))
-			err = need(a, g, "wait", "wait, all tasks",
-				   "the guest's wake-ups (sched_waking) and switches of tasks");
+			err = need(a, g, "wait", "wait, all tasks", NEEDS_WAKE_UPS);
 	}
 	return err;
 }

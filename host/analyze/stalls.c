@@ -118,6 +118,7 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 	struct xvt_line *line;
 	int err;
 
+	told_interval(a, v, i);
 	if ((!untold && !w->wanted) || !part_wants_interval(a, i))
 		return 0;
 	line = line_of(a, XVT_ANALYZE_STALLS, "stalls", v->ring->machine, v, NULL, "stalls");
@@ -149,12 +150,12 @@ static int end(struct xvt_analyze *a)
 		if (!line)
 			return -ENOMEM;
 		line->shares = v->shares;
-		if (!v->thread || !a->guests[v->ring->machine->number].switches) {
+		if (!told_judge(a, v, line, a->options.stall_min_ns))
+			continue;
+		/* Those that are there are stalls of handlers. */
+		if (line->wall.n && !a->guests[v->ring->machine->number].switches) {
 			line->verdict = XVT_NOT_RECORDED;
-			line->needs = v->thread ? "the guest's switches of tasks (sched_switch)"
-						: "record --host sched";
-		} else if (line->untold && !line->wall.n) {
-			line->verdict = XVT_UNTOLD;
+			line->needs = NEEDS_SWITCHES;
 		}
 	}
 	return 0;

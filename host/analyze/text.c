@@ -163,7 +163,7 @@ static void put_hist(struct xvt_out *o, const struct xvt_figure *f);
 static void put_holes(struct xvt_out *o, const struct xvt_losses *l)
 {
 	if (l->holes.n) {
-		xvt_out_printf(o, " %7" PRIu64, l->holes.n);
+		xvt_out_printf(o, " %7" PRIu64, l->holes.n + l->holes_open);
 		put_duration(o, l->holes.sum_ns, 8);
 		xvt_out_printf(o, " %5.1f%%",
 			       l->span_ns ? (double)l->holes.sum_ns * 100 / (double)l->span_ns : 0);
@@ -171,7 +171,9 @@ static void put_holes(struct xvt_out *o, const struct xvt_losses *l)
 		xvt_out_str(o, "  ");
 		xvt_out_time(o, l->holes.max_at_ns);
 	} else {
-		xvt_out_printf(o, " %7u %8s %6s %8s  %-15s", 0, "-", "-", "-", "-");
+		/* Those whose begin is not known have no length. */
+		xvt_out_printf(o, " %7" PRIu64 " %8s %6s %8s  %-15s", l->holes_open, "-", "-", "-",
+			       "-");
 	}
 	xvt_out_printf(o, "  %s%s%s\n", xvt_verdict_name(l->verdict), l->why ? ": " : "",
 		       l->why ? l->why : "");

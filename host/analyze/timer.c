@@ -24,8 +24,8 @@ struct timer {
 struct timers {
 	struct timer *v;
 	size_t count, room;
-	uint64_t age; /* grows when all are forgotten */
-	bool seen;
+	uint64_t age;	    /* grows when all are forgotten */
+	bool starts, calls; /* there are some */
 	uint64_t no_begin;
 };
 
@@ -111,7 +111,8 @@ int timer_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 	struct timer *of;
 	int64_t late_ns;
 
-	ts->seen = true;
+	ts->starts |= t->kind == PART_TIMER_START;
+	ts->calls |= t->kind == PART_TIMER;
 	if (t->kind == PART_TIMER_START)
 		return start(ts, address, (int64_t)part_number(ev, t, TIMER_NS));
 	of = ts->room && address ? slot_of(ts, address) : NULL;
@@ -163,6 +164,7 @@ static int end(struct xvt_analyze *a)
 {
 	for (unsigned int i = 0; i < a->info->machines; i++) {
 		const struct xvtrace_machine *m = a->guests[i].machine;
+		const struct timers *ts = &a->timers[i];
 		struct xvt_line *line;
 		bool wanted = false;
 
@@ -173,11 +175,16 @@ static int end(struct xvt_analyze *a)
 		line = line_of(a, XVT_ANALYZE_TIMER, "timer", m, NULL, NULL, "late, all timers");
 		if (!line)
 			return -ENOMEM;
-		line->no_begin = a->timers[i].no_begin;
-		if (line->wall.n || a->timers[i].seen)
+		line->no_begin = ts->no_begin;
+		if (line->wall.n)
 			continue;
-		line->verdict = XVT_NOT_RECORDED;
-		line->needs = "the guest's hrtimer_start and hrtimer_expire_entry";
+		if (!ts->starts || !ts->calls) {
+			line->verdict = XVT_NOT_RECORDED;
+			line->needs = "the guest's hrtimer_start and hrtimer_expire_entry (record "
+				      "-e timer)";
+		} else if (ts->no_begin) {
+			line->verdict = XVT_UNTOLD;
+		}
 	}
 	return 0;
 }

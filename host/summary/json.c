@@ -43,7 +43,17 @@ static void add_lists(struct xvt_json *j, const struct xvt_summary_machine *m)
 	}
 }
 
-/* Nothing where no thread of its vCPUs is recorded. */
+/* null: none of it can be told */
+static void add_told(struct xvt_json *j, const char *key, const struct xvt_summary_taken *taken,
+		     uint64_t ns)
+{
+	if (taken->told)
+		xvt_json_add_u64(j, key, ns);
+	else
+		xvt_json_add_null(j, key);
+}
+
+/* Nothing where it is not recorded. */
 static void add_taken(struct xvt_json *j, const struct xvt_summary *s,
 		      const struct xvt_summary_machine *m)
 {
@@ -55,12 +65,14 @@ static void add_taken(struct xvt_json *j, const struct xvt_summary *s,
 	if (taken && taken->vcpus) {
 		of = xvt_json_add_object(j, "taken");
 		xvt_json_add_u64(of, "vcpus", taken->vcpus);
-		xvt_json_add_u64(of, "taken_ns", taken->taken_ns);
+		xvt_json_add_u64(of, "told", taken->told);
+		xvt_json_add_bool(of, "least", taken->least);
+		add_told(of, "taken_ns", taken, taken->taken_ns);
 		xvt_json_add_u64(of, "untold_ns", taken->untold_ns);
-		xvt_json_add_u64(of, "asleep_ns", taken->asleep_ns);
-		xvt_json_add_u64(of, "blocked_ns", taken->blocked_ns);
-		xvt_json_add_u64(of, "stopped_ns", taken->stopped_ns);
-		xvt_json_add_u64(of, "recorder_ns", taken->recorder_ns);
+		add_told(of, "asleep_ns", taken, taken->asleep_ns);
+		add_told(of, "blocked_ns", taken, taken->blocked_ns);
+		add_told(of, "stopped_ns", taken, taken->stopped_ns);
+		add_told(of, "recorder_ns", taken, taken->recorder_ns);
 		xvt_json_add_u64(of, "vcpu_ns", taken->vcpu_ns);
 		list = xvt_json_add_array(of, "by");
 		for (size_t i = 0; i < taken->count; i++) {

@@ -93,7 +93,9 @@ void xvt_summary_fini(struct xvt_summary *s);
 
 /* What the host took from the vCPUs of a machine, while the guest wanted to run. */
 struct xvt_summary_taken {
-	size_t vcpus; /* whose threads are recorded; 0: nothing is known */
+	size_t vcpus; /* of which it is recorded; 0: nothing is known */
+	size_t told;  /* of these, those of which some of it can be told */
+	bool least;   /* more may have been taken, or by others than is known */
 	uint64_t taken_ns, untold_ns;
 	uint64_t asleep_ns, blocked_ns, stopped_ns; /* of taken_ns: their threads were */
 	uint64_t vcpu_ns;			    /* all their time that the trace tells of */

@@ -42,6 +42,7 @@ void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_mac
 			continue;
 		if (strcmp(l->kind, "taken_by") == 0) {
 			add_taker(t, l);
+			t->least |= l->thread->tid == -1;
 			t->recorder_ns += l->thread->recorder ? l->wall.sum_ns : 0;
 		} else if (strcmp(l->kind, "asleep") == 0) {
 			t->asleep_ns += l->wall.sum_ns;
@@ -55,9 +56,10 @@ void xvt_summary_taken(const struct xvt_summary *s, const struct xvt_summary_mac
 		if (strcmp(l->kind, "taken") == 0) {
 			t->taken_ns += l->wall.sum_ns;
 			t->untold_ns += l->untold_ns;
+			t->vcpus += l->verdict != XVT_NOT_RECORDED;
+			t->told += l->verdict == XVT_PROVEN;
 		}
-		if (strcmp(l->kind, "on_cpu") == 0)
-			t->vcpus++;
+		t->least |= l->untold || strcmp(l->kind, "unknown") == 0;
 	}
 	qsort(t->takers, t->count, sizeof(t->takers[0]), compare);
 	if (t->count > XVT_SUMMARY_TAKERS)

@@ -267,7 +267,7 @@ static void put_paused(struct xvt_out *o, uint64_t ns)
 
 static void put_figures(struct text *t, const struct xvt_summary_machine *m)
 {
-	const double events = (double)(m->counts.events ? m->counts.events : 1);
+	const double events = (double)m->counts.events;
 	/* What a guest's kernel overwrote was not counted: at least so many. */
 	const bool least = m->counts.lost && m->of && m->of->ftrace;
 	struct xvt_out *o = t->o;
@@ -285,7 +285,10 @@ static void put_figures(struct text *t, const struct xvt_summary_machine *m)
 	put_count(o, 10, m->nameless);
 	put_bound(o, &m->bounds, xvt_spread_median(&m->bounds));
 	put_bound(o, &m->bounds, m->bounds.largest);
-	xvt_out_printf(o, "%6.1f%%\n", 100 * (double)m->flagged / events);
+	if (m->counts.events)
+		xvt_out_printf(o, "%6.1f%%\n", 100 * (double)m->flagged / events);
+	else
+		xvt_out_str(o, "      -\n");
 }
 
 static void put_table(struct text *t)
@@ -399,8 +402,12 @@ static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 	struct xvt_out *made = begin_made();
 
 	begin_list(t, m);
+	if (!taken->told) {
+		put_item(t, "cannot be told", true);
+		return;
+	}
 	xvt_out_duration(made, taken->taken_ns);
-	xvt_out_str(made, taken->untold_ns ? " at least" : "");
+	xvt_out_str(made, taken->least ? " at least" : "");
 	xvt_out_char(made, '\0');
 	put_item(t, made->buf, false);
 	for (size_t i = 0; i < taken->count; i++) {
@@ -415,9 +422,9 @@ static void put_takers(struct text *t, const struct xvt_summary_machine *m,
 	put_rest(t, "blocked in the host's kernel ", taken->blocked_ns);
 	put_rest(t, "stopped by a signal or a debugger ", taken->stopped_ns);
 	made = begin_made();
-	xvt_out_printf(made, "by the recording %.2f%% of their time",
-		       taken->vcpu_ns ? 100.0 * (double)taken->recorder_ns / (double)taken->vcpu_ns
-				      : 0.0);
+	xvt_out_printf(
+		made, "by the recording %s%.2f%% of their time", taken->least ? "at least " : "",
+		taken->vcpu_ns ? 100.0 * (double)taken->recorder_ns / (double)taken->vcpu_ns : 0.0);
 	xvt_out_char(made, '\0');
 	put_item(t, made->buf, true);
 }
@@ -457,8 +464,10 @@ static void put_stall(struct text *t, const struct xvt_stall *s)
 	else
 		xvt_out_printf(o, "%s %s%s",
 			       s->cause == XVT_CAUSE_WAITS ? "waited behind" : "preempted by",
-			       s->most ? s->most->name : "nobody",
+			       s->most ? s->most->name : "(not recorded)",
 			       s->most && s->most->recorder ? " (the recording)" : "");
+	if (s->verdict == XVT_UNTOLD)
+		xvt_out_str(o, ", or by another thread");
 	xvt_out_char(o, '\n');
 }
 

@@ -89,6 +89,32 @@ thread 501 g1:vcpu0
 12000 h:0 switch swapper-0 R x-501
 14000 g1:0 switch swapper-0 R other-11
 EOT
+# What its vCPU was at is not recorded.
+"$tools/xvt-story" "$work/unknown.xvt" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+thread 501 g1:vcpu0
+0    h:0  switch swapper-0 R x-501
+10   g1:0 soft 9
+20   g1:0 softx 9
+100  h:0  switch x-501 R bash-900
+3100 h:0  switch bash-900 R x-501
+3200 g1:0 soft 9
+EOT
+trace=$work/unknown.xvt
+for some in "" "--pid 10" "--comm work"; do
+	# shellcheck disable=SC2086
+	check "that nothing was taken is not known without the guest's switches: '$some'" says cpu,stalls '^g1:0 +taken +0  not recorded: .*record -e sched:sched_switch' $some
+	check "... nor that there were no stalls" grep -qE '^g1:0 +stalls +0  not recorded: .*record -e sched:sched_switch' "$work/out"
+done
+"$tools/xvt-story" "$work/first.xvt" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+25   g1:0 lost 3
+30   g1:0 soft 9
+EOT
+trace=$work/first.xvt
+check "a loss before the first event is a hole of unknown length" says losses '^g1 +4 +1 +0 +3 +0 +1 +- +- +- '
 trace=$work/between.xvt
 for pid in 10 11; do
 	check "what one of two tasks waited for is of neither: $pid" json cpu,stalls '(.stalls | length == 0) and all(.lines[]; .kind != "taken" or (.wall == null and .untold == 0)) and all(.lines[]; .kind != "taken_by")' --pid $pid --min 1us

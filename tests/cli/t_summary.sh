@@ -141,6 +141,47 @@ thread 501 g1:vcpu0
 5400 g1:0 switch other-11 S swapper-0
 EOT
 check "a vCPU's thread that was blocked, and stopped" eval 'trace=$work/blocked.xvt && shows "^g1 +5.00 ms, blocked in the host.s kernel 2.00 ms,$" "^ +stopped by a signal or a debugger 3.00 ms,$" "^g1:0 3.00 ms from 1.002300000, other: stopped by a signal or a debugger$" "^g1:0 2.00 ms from 1.000100000, work: blocked in the host.s kernel$"'
+# What g1's vCPU was at when it was taken is not recorded; g2's was never off its CPU; g3's was, where events were lost.
+"$tools/xvt-story" "$work/open.xvt" <<'EOT' || exit 1
+host 3
+guest g1 1 2000
+guest g2 1 2000
+guest g3 1 2000
+guest g4 1 2000
+thread 501 g1:vcpu0
+thread 601 g2:vcpu0
+thread 701 g3:vcpu0
+0    h:0  switch swapper-0 R x-501
+1    h:1  switch swapper-0 R x-601
+2    h:2  switch swapper-0 R x-701
+10   g1:0 soft 9
+11   g3:0 switch swapper-0 R work-10
+20   g1:0 softx 9
+100  h:0  switch x-501 R bash-900
+110  h:2  switch x-701 R bash-902
+3100 h:0  switch bash-900 R x-501
+3110 h:2  switch bash-902 R x-701
+3120 g3:0 lost 4
+4000 h:0  switch x-501 R bash-900
+EOT
+trace=$work/open.xvt
+check "what was taken, where nothing can be known" shows "^g2 +0 ns, by the recording 0.00% of their time$" "^g3 +cannot be told$" "^g1 +task switches, wake-ups: echo 1 " "^g4 +0 +0 .* -$"
+check "... has no figure" eval '! sed -n "/^TAKEN/,/^$/p" "$work/out" | grep -q "^g1"'
+check "... and none as JSON" eval '"$xvtrace" summary -q --json "$trace" | jq -e "[.vms[] | select(.taken) | [.name, .taken.taken_ns, .taken.recorder_ns, .taken.told, .taken.least]] == [[\"g2\", 0, 0, 1, false], [\"g3\", null, null, 0, true]]" >/dev/null'
+"$tools/xvt-story" "$work/least.xvt" <<'EOT' || exit 1
+host 1
+guest g1 1 2000
+thread 501 g1:vcpu0
+0    h:0  switch swapper-0 R x-501
+10   g1:0 soft 9
+100  h:0  switch x-501 R bash-900
+3100 h:0  switch bash-900 R x-501
+3200 g1:0 softx 9
+4000 h:0  switch x-501 R bash-900
+5000 h:0  switch bash-900 R x-501
+EOT
+trace=$work/least.xvt
+check "where a part is not known, it is at least the rest" shows "^g1 +3.00 ms at least, bash-900 3.00 ms,( by|$)" "by the recording at least 0.00% of their time$"
 "$tools/xvt-bigtrace" u64 4 20000 "$work/big.xvt" || exit 1
 check "events without tasks: as jq counts" equal "$work/big.xvt"
 

@@ -102,6 +102,7 @@ static struct {
 } vms[VMS_MAX];
 static uint32_t vm_count, ring_count, bounds[RINGS_MAX];
 static uint64_t counts[RINGS_MAX], lost_counts[RINGS_MAX][XVT_LOST_CAUSES];
+static uint64_t overwritten_counts[RINGS_MAX];
 static uint64_t discarded[RINGS_MAX], too_many[RINGS_MAX], hidden[RINGS_MAX];
 static const char *line; /* that is read */
 
@@ -178,10 +179,14 @@ static void put_line(uint32_t vm, uint64_t ns, const char *bound)
 		bounds[vms[vm].first_ring + i] = (uint32_t)strtoul(bound, NULL, 10);
 }
 
-static void put_machine(const char *name, uint32_t cpus, uint32_t bound_ns, uint32_t hw, int host)
+enum machine { HOST, GUEST, STOCK };
+
+static void put_machine(const char *name, uint32_t cpus, uint32_t bound_ns, uint32_t hw,
+			enum machine kind)
 {
 	struct xvt_vm_info info = { .vm = vm_count,
-				    .kind = host ? XVT_VM_HOST : XVT_VM_GUEST,
+				    .kind = kind == HOST ? XVT_VM_HOST : XVT_VM_GUEST,
+				    .region_kind = kind == STOCK ? XVT_REGION_FTRACE : 0,
 				    .generation = 1,
 				    .clock_hz = 1000000000 };
 
@@ -198,7 +203,7 @@ static void put_machine(const char *name, uint32_t cpus, uint32_t bound_ns, uint
 						    .vm = vm_count,
 						    .index = i,
 						    .cpu = i,
-						    .hw_id = host ? i : hw + i,
+						    .hw_id = hw + i,
 						    .type = XVT_RING_VCPU,
 						    .clock_id = XVT_CLOCK_TSC,
 						    .subbuf_size = 65536,
@@ -219,9 +224,11 @@ static int head(const char *text)
 	uint32_t a, b, c = 0, d = 0;
 
 	if (sscanf(text, "host %u", &a) == 1)
-		put_machine("h", a, 2, 0, 1);
+		put_machine("h", a, 2, 0, HOST);
 	else if (sscanf(text, "guest %15s %u %u %u", name, &a, &b, &c) >= 3)
-		put_machine(name, a, b, c, 0);
+		put_machine(name, a, b, c, GUEST);
+	else if (sscanf(text, "stock %15s %u %u", name, &a, &b) == 3)
+		put_machine(name, a, b, 0, STOCK);
 	else if (sscanf(text, "thread %u %63s", &a, name) == 2)
 		put_meta(0, XVT_META_THREAD, a, name, strlen(name));
 	else if (sscanf(text, "comm %u %63s", &a, name) == 2)
@@ -329,13 +336,20 @@ static void put_mark(const char *what, uint32_t n, const char *by)
 static uint16_t put_lost(uint32_t ring, uint32_t n, const char *cause)
 {
 	struct xvt_lost lost = { 0 };
+	const int overwritten = strcmp(cause, "overwritten") == 0;
 	unsigned int i = XVT_LOST_FULL;
 
-	while (*cause && i < XVT_LOST_CAUSES && strcmp(xvt_lost_name(i), cause) != 0)
+	while (*cause && !overwritten && i < XVT_LOST_CAUSES &&
+	       strcmp(xvt_lost_name(i), cause) != 0)
 		i++;
-	must(i < XVT_LOST_CAUSES, "no such cause");
-	lost.lost[i] = n;
-	lost_counts[ring][i] += n;
+	if (overwritten) {
+		lost.overwritten = n;
+		overwritten_counts[ring] += n;
+	} else {
+		must(i < XVT_LOST_CAUSES, "no such cause");
+		lost.lost[i] = n;
+		lost_counts[ring][i] += n;
+	}
 	rec.len = 0;
 	bytes(&lost, sizeof(lost));
 	return XVT_ID_LOST;
@@ -485,7 +499,9 @@ static void put_stats(void)
 		struct xvt_ring_stats st = { .ring = i,
 					     .source = XVT_SOURCE_HANDSHAKE,
 					     .epochs = 1,
-					     .attempted = counts[i] + discarded[i] + too_many[i],
+					     .attempted = counts[i] + discarded[i] + too_many[i] +
+							  overwritten_counts[i],
+					     .overwritten = overwritten_counts[i],
 					     .events = counts[i],
 					     .discarded = discarded[i],
 					     .bound_ns_max = bounds[i] };
@@ -513,6 +529,7 @@ void story_make(const char *text, const char *path)
 	vm_count = ring_count = 0;
 	memset(counts, 0, sizeof(counts));
 	memset(lost_counts, 0, sizeof(lost_counts));
+	memset(overwritten_counts, 0, sizeof(overwritten_counts));
 	memset(discarded, 0, sizeof(discarded));
 	memset(too_many, 0, sizeof(too_many));
 	memset(hidden, 0, sizeof(hidden));

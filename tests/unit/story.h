@@ -5,6 +5,7 @@
  * Lines; # begins a comment. Times are microseconds since the begin of the story, with fractions.
  *	host CPUS			the host, h, with so many CPUs
  *	guest NAME CPUS BOUND_NS [HW]	a machine; hw_id of its first vCPU (0)
+ *	stock NAME CPUS BOUND_NS	the same, read out of its kernel's own ring buffer
  *	thread TID NAME			the recorder's name of a host's thread: 501 g1:vcpu0
  *	comm TID NAME, process TID TGID	of the host
  *	counts RING DISCARDED MORE [FULL]	of its writer: MORE attempted than are explained,

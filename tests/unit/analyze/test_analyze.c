@@ -727,6 +727,115 @@ START_TEST(without_switches_of_the_host_nothing_is_taken)
 }
 END_TEST
 
+/* Nothing is told of what the guest was at: that nothing was taken is not known either. */
+START_TEST(what_a_guest_was_at_is_not_recorded)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "1 h:1 switch swapper-0 R x-502\n"
+		     "10 g1:0 soft 9\n"
+		     "20 g1:0 softx 9\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "3100 h:0 switch bash-900 R x-501\n"
+		     "3200 g1:0 soft 9\n");
+	ck_assert_uint_eq(sum("unknown", 0, ""), 3000 * US);
+	ck_assert_uint_eq(line("taken", 0, "")->wall.n, 0);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_nonnull(strstr(line("taken", 0, "")->needs, "-e sched:sched_switch"));
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_nonnull(strstr(line("stalls", 0, "")->needs, "-e sched:sched_switch"));
+	/* Its thread was never off the CPU: whatever it was at, nothing was taken. */
+	ck_assert_int_eq(line("taken", 1, "")->verdict, XVT_PROVEN);
+	ck_assert_int_eq(line("stalls", 1, "")->verdict, XVT_PROVEN);
+	/* A handler that was taken is proven; others may have been. */
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "10 g1:0 soft 9\n"
+		     "100 h:0 switch x-501 R bash-900\n"
+		     "3100 h:0 switch bash-900 R x-501\n"
+		     "3200 g1:0 softx 9\n");
+	ck_assert_uint_eq(sum("taken", 0, ""), 3000 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_PROVEN);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_NOT_RECORDED);
+}
+END_TEST
+
+#define LATER_KNOWN                                   \
+	HEAD "0 h:0 switch swapper-0 R x-501\n"       \
+	     "100 h:0 switch x-501 R bash-900\n"      \
+	     "%u h:0 switch bash-900 R x-501\n"       \
+	     "3200 g1:0 switch work-10 S swapper-0\n" \
+	     "3300 h:0 switch x-501 S swapper-0\n"    \
+	     "8000 h:0 switch swapper-0 R x-501\n"    \
+	     "8100 g1:0 switch swapper-0 R work-10\n"
+
+/* Until its first switch it may have wanted to run; then it was idle. */
+START_TEST(what_a_guest_was_at_is_known_later)
+{
+	static const unsigned int end_us[] = { 3100, 300 };
+	char story[1024];
+
+	snprintf(story, sizeof(story), LATER_KNOWN, end_us[_i]);
+	analyze(story);
+	ck_assert_uint_eq(sum("unknown", 0, ""), (end_us[_i] - 100) * US);
+	ck_assert_uint_eq(sum("idle", 0, ""), 4700 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_ptr_null(line("taken", 0, "")->needs);
+	/* No stall is as short as the second one. */
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, _i ? XVT_PROVEN : XVT_UNTOLD);
+	ck_assert_ptr_null(line("stalls", 0, "")->needs);
+}
+END_TEST
+
+/* A pause took it, whatever it was at. */
+START_TEST(a_pause_of_an_unknown_state_is_known)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "100 h:0 switch x-501 S swapper-0\n"
+		     "110 g1 paused\n"
+		     "9000 g1 runs 110\n"
+		     "9020 h:0 switch swapper-0 R x-501\n"
+		     "9100 g1:0 switch swapper-0 R work-10\n");
+	ck_assert_uint_eq(sum("paused", 0, ""), 8920 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_PROVEN);
+}
+END_TEST
+
+/* Of its thread a wake-up alone is there: it may have had a CPU all the time. */
+START_TEST(a_thread_without_a_switch_tells_nothing)
+{
+	analyze(HEAD "10 g1:0 switch swapper-0 R work-10\n"
+		     "100 h:1 waking x-501 0 other-7\n"
+		     "5000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_ptr_null(line("on_cpu", 0, ""));
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_str_eq(line("taken", 0, "")->needs, "record --host sched");
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_str_eq(line("stalls", 0, "")->needs, "record --host sched");
+	ck_assert_int_eq(line("vcpu_wake", 0, "")->verdict, XVT_NOT_RECORDED);
+}
+END_TEST
+
+/* When it came to its CPU, and when it left it, was lost. */
+START_TEST(a_thread_between_losses_is_not_told)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "10 g1:0 switch swapper-0 R work-10\n"
+		     "100 h:0 lost 5\n"
+		     "5000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(line("on_cpu", 0, "")->wall.n, 0);
+	ck_assert_int_eq(line("on_cpu", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_UNTOLD);
+	/* A loss at the end takes nothing from the begin. */
+	analyze(HEAD "50 h:0 switch swapper-0 R x-501\n"
+		     "60 g1:0 switch swapper-0 R work-10\n"
+		     "150 h:0 switch x-501 R bash-900\n"
+		     "200 h:0 lost 5\n"
+		     "5000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 100 * US);
+	ck_assert_uint_eq(line("on_cpu", 0, "")->wall.max_at_ns, STORY_BEGIN_NS + 50 * US);
+}
+END_TEST
+
 START_TEST(an_impossible_event_is_counted)
 {
 	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
@@ -857,6 +966,25 @@ START_TEST(own_is_never_below_nothing)
 	ck_assert_uint_eq(line("softirq", -1, "")->own_most.sum_ns, 500);
 	ck_assert_uint_eq(line("softirq", -1, "")->own_least.sum_ns, 0);
 	ck_assert_uint_eq(line("softirq", -1, "")->own_least.n, 1);
+}
+END_TEST
+
+/* Without their exits, how long they took is not known. */
+START_TEST(handlers_that_are_not_recorded_are_said_to_be)
+{
+	static const char *const events[] = { "", "20 g1:0 soft 9\n", "20 g1:0 irq 24 disk\n",
+					      "20 g1:0 soft 9\n30 g1:0 irqx 24\n",
+					      "20 g1:0 softx 9\n30 g1:0 soft 1\n" };
+	char story[1024];
+
+	snprintf(story, sizeof(story), BUSY "%s", events[_i]);
+	analyze(story);
+	if (_i == 4) {
+		ck_assert_ptr_null(line("irq", -1, "handlers"));
+		return;
+	}
+	ck_assert_int_eq(line("irq", -1, "handlers")->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_nonnull(strstr(line("irq", -1, "handlers")->needs, "record -e irq"));
 }
 END_TEST
 
@@ -1194,6 +1322,51 @@ START_TEST(a_reset_drops_interrupts_that_wait)
 }
 END_TEST
 
+/* Each has one of the two events. */
+START_TEST(an_interrupt_takes_both_of_its_events)
+{
+	struct xvt_line *l;
+
+	analyze(BUSY "90 h:1 accept 0 48 x-502\n"
+		     "150 g1:0 soft 1\n");
+	l = line("accept_inject", -1, "");
+	ck_assert_int_eq(l->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_nonnull(strstr(l->needs, "record --host vcpu"));
+	analyze(BUSY "110 h:0 inject 48 x-501\n"
+		     "150 g1:0 soft 1\n");
+	l = line("accept_inject", 0, "");
+	ck_assert_uint_eq(l->wall.n, 0);
+	ck_assert_uint_eq(l->no_begin, 1);
+	ck_assert_int_eq(l->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_nonnull(strstr(l->needs, "record --host vcpu"));
+	/* It is there, and of which machine is not known. */
+	analyze(BUSY "90 h:1 accept 0 48 irq-502\n"
+		     "110 h:0 inject 48 x-501\n");
+	l = line("accept_inject", 0, "");
+	ck_assert_uint_eq(l->no_begin, 1);
+	ck_assert_int_eq(l->verdict, XVT_UNTOLD);
+	ck_assert_ptr_null(l->needs);
+}
+END_TEST
+
+/* Switches alone do not tell when its thread was woken. */
+START_TEST(wake_ups_of_threads_that_are_not_recorded_are_said_to_be)
+{
+	analyze(BUSY "100 h:0 switch x-501 S swapper-0\n"
+		     "3000 h:0 switch swapper-0 R x-501\n");
+	ck_assert_int_eq(line("vcpu_wake", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_str_eq(line("vcpu_wake", 0, "")->needs, "record --host sched");
+	/* A thread of several is one. */
+	analyze("host 1\n"
+		"guest g1 2 2000\n"
+		"thread 501 g1:vcpus\n"
+		"0 h:0 switch swapper-0 R x-501\n"
+		"100 h:0 switch x-501 S swapper-0\n");
+	ck_assert_int_eq(line("vcpu_wake", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_null(line("vcpu_wake", 1, ""));
+}
+END_TEST
+
 /* -- timers ---------------------------------------------------------------------------- */
 
 START_TEST(a_timer_is_late_by_the_guests_clock)
@@ -1246,8 +1419,24 @@ END_TEST
 
 START_TEST(timers_that_are_not_recorded_are_said_to_be)
 {
-	analyze(BUSY);
-	ck_assert_int_eq(line("timer", -1, "")->verdict, XVT_NOT_RECORDED);
+	static const struct {
+		const char *events;
+		enum xvt_verdict verdict;
+	} cases[] = {
+		{ "", XVT_NOT_RECORDED },
+		{ "20 g1:0 timer 7 1000\n", XVT_NOT_RECORDED },
+		{ "20 g1:0 expire 7 1000\n", XVT_NOT_RECORDED },
+		{ "20 g1:0 cancel 7\n", XVT_NOT_RECORDED },
+		/* Of another one the start is there. */
+		{ "20 g1:0 timer 8 9000\n30 g1:0 expire 7 1000\n", XVT_UNTOLD },
+	};
+	char story[1024];
+
+	snprintf(story, sizeof(story), BUSY "%s", cases[_i].events);
+	analyze(story);
+	ck_assert_uint_eq(line("timer", -1, "")->wall.n, 0);
+	ck_assert_int_eq(line("timer", -1, "")->verdict, cases[_i].verdict);
+	ck_assert_int_eq(!line("timer", -1, "")->needs, cases[_i].verdict == XVT_UNTOLD);
 }
 END_TEST
 
@@ -1326,6 +1515,22 @@ START_TEST(a_loss_before_the_first_event_has_no_begin)
 	ck_assert_uint_eq(losses_of(0)->holes.n, 0);
 	ck_assert_uint_eq(losses_of(0)->holes_open, 1);
 	ck_assert_uint_eq(losses_of(0)->by[XVTRACE_LOST_FULL].n, 3);
+}
+END_TEST
+
+/* The recorder finds out that its ring was overtaken; by how much, the kernel does not say. */
+START_TEST(what_a_stock_kernel_overwrote_is_at_least_that_much)
+{
+	analyze("host 1\n"
+		"stock g1 2 2000\n"
+		"10 g1:0 soft 9\n"
+		"20 g1:0 lost 1 overwritten\n"
+		"30 g1:0 soft 9\n"
+		"40 g1:1 soft 9\n");
+	ck_assert_int_eq(losses_of(0)->verdict, XVT_UNTOLD);
+	ck_assert_ptr_nonnull(strstr(losses_of(0)->why, "at least"));
+	ck_assert_int_eq(losses_of(1)->verdict, XVT_PROVEN);
+	ck_assert_int_eq(losses_of(-1)->verdict, XVT_UNTOLD);
 }
 END_TEST
 
@@ -1420,6 +1625,11 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, a_waking_does_not_tell_the_queue);
 	tcase_add_test(t, the_recorder_is_named);
 	tcase_add_test(t, without_switches_of_the_host_nothing_is_taken);
+	tcase_add_test(t, what_a_guest_was_at_is_not_recorded);
+	tcase_add_loop_test(t, what_a_guest_was_at_is_known_later, 0, 2);
+	tcase_add_test(t, a_pause_of_an_unknown_state_is_known);
+	tcase_add_test(t, a_thread_without_a_switch_tells_nothing);
+	tcase_add_test(t, a_thread_between_losses_is_not_told);
 	tcase_add_test(t, an_impossible_event_is_counted);
 	tcase_add_test(t, switches_that_no_loss_explains_are_counted);
 	tcase_add_test(t, a_switch_that_was_not_recorded_leaves_its_time_open);
@@ -1427,6 +1637,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, own_is_wall_less_what_the_host_took);
 	tcase_add_test(t, own_is_never_below_nothing);
 	tcase_add_test(t, a_wait_has_a_part_of_an_interval);
+	tcase_add_loop_test(t, handlers_that_are_not_recorded_are_said_to_be, 0, 5);
 	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
 	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
 	tcase_add_test(t, a_wait_has_its_own_part);
@@ -1442,12 +1653,15 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, an_older_kernel_names_the_vector_otherwise);
 	tcase_add_test(t, posted_interrupts_are_not_told);
 	tcase_add_test(t, a_reset_drops_interrupts_that_wait);
+	tcase_add_test(t, an_interrupt_takes_both_of_its_events);
+	tcase_add_test(t, wake_ups_of_threads_that_are_not_recorded_are_said_to_be);
 	tcase_add_test(t, a_timer_is_late_by_the_guests_clock);
 	tcase_add_loop_test(t, a_loss_or_a_reset_forgets_timers, 0, 3);
-	tcase_add_test(t, timers_that_are_not_recorded_are_said_to_be);
+	tcase_add_loop_test(t, timers_that_are_not_recorded_are_said_to_be, 0, 5);
 	tcase_add_test(t, a_loss_has_its_cause_and_its_time);
 	tcase_add_test(t, counters_that_do_not_add_up_prove_nothing);
 	tcase_add_test(t, a_loss_before_the_first_event_has_no_begin);
+	tcase_add_test(t, what_a_stock_kernel_overwrote_is_at_least_that_much);
 	tcase_add_test(t, quantiles_are_those_of_the_sorted_numbers);
 	tcase_add_test(t, beyond_a_million_quantiles_are_a_64th_off_at_most);
 	suite_add_tcase(s, t);
