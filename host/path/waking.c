@@ -103,13 +103,12 @@ static uint32_t choose(const struct xvt_path *p, const struct wakings *w, uint32
 		       unsigned int *left)
 {
 	const uint32_t out = p->recs[w->in].out, ran = came(p, out, p->recs[w->in].b);
-	uint32_t found = w->sure;
+	uint32_t found = NONE;
 
-	*left = w->sure != NONE;
-	if (w->sure != NONE || w->open_count > OPEN_MOST) {
-		*left = w->sure != NONE ? 1 : w->open_count;
+	*left = w->sure != NONE ? 1 : w->open_count;
+	if (w->sure != NONE || w->open_count > OPEN_MOST)
 		return w->sure;
-	}
+	*left = 0;
 	for (unsigned int i = 0; i < w->open_count; i++) {
 		const uint32_t k = w->open[i];
 
