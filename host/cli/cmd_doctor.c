@@ -1,23 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_doctor.c - `xvtrace doctor`: problems of this host, and the cost of an event on it. */
+/* cmd_doctor.c - `xvtrace doctor`: problems of this host, and the cost of an event on it; or with
+ * --guest what a guest is started with. */
 #include "base/log.h"
 #include "cli/cmd.h"
+#include "cli/doctor_guest.h"
 #include "doctor/doctor.h"
 #include "base/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 struct doctor_options {
 	bool json;
+	/* of --guest */
+	const char *kernel;
+	unsigned int vmm; /* 1: libvirt */
+	unsigned int device;
+	const char *events;
+	const char *name;
+	const char *file;
+	uint64_t ram_bytes;
+	uint64_t ring_bytes;
+	uint64_t cpus;
 };
 
 static const struct xvt_opt options[] = {
 	XVT_OPT(struct doctor_options, json, "json", 0, XVT_OPT_BOOL, NULL, "as JSON"),
+	XVT_OPT(struct doctor_options, kernel, "guest", 0, XVT_OPT_STRING, "VERSION",
+		"print what a guest with this kernel is started with, so that it is recorded with "
+		"nothing installed in it"),
+	XVT_OPT(struct doctor_options, vmm, "vmm", 0, XVT_OPT_CHOICE, "qemu|libvirt",
+		"its VMM, by QEMU's arguments or by the domain's XML", .usual = "qemu"),
+	XVT_OPT(struct doctor_options, events, "events", 'e', XVT_OPT_STRING, "SYS[:EVENT],...",
+		"its events", .usual = "sched,irq"),
+	XVT_OPT(struct doctor_options, name, "name", 0, XVT_OPT_STRING, "NAME",
+		"its name; that of the libvirt domain", .usual = "g1"),
+	XVT_OPT(struct doctor_options, ram_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE", "its RAM",
+		.usual = "2G"),
+	XVT_OPT(struct doctor_options, cpus, "cpus", 0, XVT_OPT_COUNT, "N", "its vCPUs",
+		.usual = "2", .least = 1, .most = 256),
+	XVT_OPT(struct doctor_options, ring_bytes, "ring", 0, XVT_OPT_SIZE, "SIZE",
+		"the ring of all vCPUs (default: 8M for each)"),
+	XVT_OPT(struct doctor_options, device, "device", 0, XVT_OPT_CHOICE, XVT_STOCK_DEVICES,
+		"the ring's memory; auto: by the kernel's version", .usual = "auto"),
+	XVT_OPT(struct doctor_options, file, "file", 0, XVT_OPT_STRING, "FILE",
+		"that the memory is (default: /dev/shm/NAME-ring)"),
 	XVT_OPT_END,
 };
+
+/* Say that an option has no effect. Returns false if one has none. */
+static bool check_options(const struct doctor_options *opt)
+{
+	const struct xvt_opt *o;
+	struct doctor_options usual = { 0 };
+
+	if (opt->kernel)
+		return true;
+	xvt_opt_set_defaults(options, &usual, false);
+	for (o = options; o->name; o++) {
+		if (o->offset != offsetof(struct doctor_options, json) &&
+		    !xvt_opt_same(o, opt, &usual)) {
+			xvt_error("doctor", "--%s belongs to --guest VERSION", o->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static int plan_guest(const struct doctor_options *opt)
+{
+	const struct xvt_stock_request request = {
+		.kernel = opt->kernel,
+		.events = opt->events,
+		.name = opt->name,
+		.file = opt->file,
+		.ram_bytes = opt->ram_bytes,
+		.ring_bytes = opt->ring_bytes,
+		.cpus = opt->cpus,
+		.libvirt = opt->vmm,
+		.device = (enum xvt_stock_device)opt->device,
+	};
+
+	return xvt_doctor_guest(&request, opt->json);
+}
 
 static void add_text_or_null(struct xvt_json *to, const char *key, const char *text)
 {
@@ -149,6 +217,10 @@ static int cmd_doctor(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("doctor", "takes no arguments");
 		return XVT_EXIT_USAGE;
 	}
+	if (!check_options(&opt))
+		return XVT_EXIT_USAGE;
+	if (opt.kernel)
+		return plan_guest(&opt);
 	xvt_doctor_examine(&doctor);
 	err = opt.json ? print_json(&doctor) : print_text(&doctor);
 	if (err) {
@@ -164,7 +236,7 @@ static int cmd_doctor(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_doctor = {
 	.name = "doctor",
-	.args = "[--json]",
+	.args = "[--guest VERSION]",
 	.brief = "is this host ready, and what does an event cost here",
 	.opts = options,
 	.run = cmd_doctor,

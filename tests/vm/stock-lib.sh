@@ -6,30 +6,39 @@ if ! qemu/guest-packages.sh 2>"$work/packages.err"; then
 	echo "skip - a guest with the kernel of linux-image-$FLAVOUR: $(tail -n 1 "$work/packages.err")"
 	exit 77
 fi
+eval "$(qemu/guest-packages.sh --print)"
 export VM_INITRD=$work/initramfs.gz
 need "an image without a module and programs of ours" eval \
 	'XVTRACE_KO=$work/none GUEST_PROGRAMS=$work/none GUEST_IMAGE=$VM_INITRD qemu/build-image.sh 2>"$work/image.err"'
 
-# guest NAME SIZE SCRIPT OPTION...: the ring is a file of its own, a part of the guest's RAM at 128 MiB. SIZE "any": the
-# whole RAM is a file, and the guest's kernel chooses the place.
+# plan NAME SIZE: what `xvtrace doctor --guest` prints for the guest: a ring of its own in the RAM at 128 MiB. SIZE "any": the
+# whole RAM is a file, and the guest's kernel chooses the place. The file is made anew by the command that is printed.
+plan() {
+	local name=$1 size=$2 form=(--ring 4M)
+	[ "$size" != any ] || form+=(--device reserve)
+	"$xvtrace" doctor --guest "$KRELEASE" --json --name "$name" --cpus 2 --memory 256M --events sched,irq,timer "${form[@]}" \
+		--file "$XVT_SHM_DIR/$XVT_SHM_PREFIX$name-ring" >"$work/$name.plan" && sh -c "$(planned "$name" prepare)"
+}
+
+# planned NAME KEY: a text of the plan
+planned() {
+	jq -r ".$2" "$work/$1.plan"
+}
+
+# planned_region NAME: what follows -r in the plan's command for the recorder
+planned_region() {
+	planned "$1" record | sed 's/.* -r \([^ ]*\) .*/\1/'
+}
+
+# guest NAME SIZE SCRIPT OPTION...: start it by its plan. The shortest ring of a plan is 1 MiB; a shorter SIZE is put in its place.
 guest() {
-	local name=$1 size=$2 script=$3 shm=$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring
+	local name=$1 size=$2 script=$3 words args
 	shift 3
-	if [ "$size" = any ]; then
-		vm_start "$name" --vcpus 2 --mem 256 --mod none "$@" --overlay "$(overlay "$script")" --out-disk "$work/$name.tar" 16M \
-			--append "reserve_mem=4M:4096:xvt trace_instance=xvt@xvt,sched:*,irq:*,timer:*" \
-			--qemu-arg -object --qemu-arg "memory-backend-file,id=ram,size=256M,mem-path=$shm,share=on" \
-			--qemu-arg -machine --qemu-arg memory-backend=ram
-		return
-	fi
+	words=$(planned "$name" kernel_words)
+	[ "$size" = any ] || words=${words/:4M,/:$size,}
+	readarray -t args < <(planned "$name" 'qemu[] | "--qemu-arg", .')
 	vm_start "$name" --vcpus 2 --mem 256 --mod none "$@" --overlay "$(overlay "$script")" --out-disk "$work/$name.tar" 16M \
-		--append "memmap=4M\$0x8000000 trace_instance=xvt@0x8000000:$size,sched:*,irq:*,timer:*" \
-		--qemu-arg -object --qemu-arg memory-backend-ram,id=m0,size=128M \
-		--qemu-arg -object --qemu-arg "memory-backend-file,id=m1,size=4M,mem-path=$shm,share=on" \
-		--qemu-arg -object --qemu-arg memory-backend-ram,id=m2,size=124M \
-		--qemu-arg -numa --qemu-arg node,nodeid=0,cpus=0-1,memdev=m0 \
-		--qemu-arg -numa --qemu-arg node,nodeid=1,memdev=m1 \
-		--qemu-arg -numa --qemu-arg node,nodeid=2,memdev=m2
+		--append "$words" "${args[@]}"
 }
 
 # said NAME CPU FIGURE: of what the guest's kernel counts

@@ -13,7 +13,7 @@ export FLAVOUR=${NEWER_FLAVOUR:-6.12-amd64}
 # run NAME SIZE EVENTS SCRIPT OPTION...: read at each millisecond; with EVENTS only until a CPU has so many, and at the end
 run() {
 	local reader name=$1 size=$2
-	rm -f "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring"
+	need "$name: doctor says what it is started with" plan "$name" "$size"
 	"$BUILD/tests/tools/xvt-ftrace-ring" 1000 "$work/$1.events" "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring" $3 >"$work/$1.txt" &
 	reader=$!
 	shift 3

@@ -1,24 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# record -r NAME=ftrace:FILE of a guest with Linux 6.12 and nothing of xvtrace, beside the host: all
-# events that the guest's kernel counts are in the trace, in order with the host's, and verify finds
-# nothing wrong.
+# record -r NAME=ftrace:FILE of a guest with Linux 6.12 and nothing of xvtrace, beside the host, by the
+# very lines that doctor --guest prints: all events that the guest's kernel counts are in the trace, in
+# order with the host's, and verify finds nothing wrong.
 set -u
 export FLAVOUR=${NEWER_FLAVOUR:-6.12-amd64}
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/stock-lib.sh"
 
-# shared NAME SIZE: the memory is there before its VMM is, as for any named machine
-shared() {
-	truncate -s "$2" "$XVT_SHM_DIR/$XVT_SHM_PREFIX$1-ring"
-}
-
 # run NAME SIZE SCRIPT OPTIONS ARG...: a guest, recorded from its first event on
 run() {
 	local name=$1 size=$2 script=$3 options=$4
 	shift 4
-	shared "$name" 4M
-	record_start "$work/$name.xvt" -r "$name=ftrace:$XVT_SHM_DIR/$XVT_SHM_PREFIX$name-ring" "$@"
+	need "$name: doctor says what it is started with" plan "$name" "$size"
+	record_start "$work/$name.xvt" -r "$(planned_region "$name")" "$@"
 	# shellcheck disable=SC2086
 	need "$name: the guest starts" guest "$name" "$size" "$script" $options
 	check "$name: it has done its work" vm_wait "$name" 300
