@@ -151,7 +151,7 @@ static int start(struct engine *e, const char *path, const struct guests_layout 
 	if (!err)
 		err = xvt_loop_new(&e->loop);
 	if (!err)
-		err = xvt_file_sink_new(&e->sink, e->loop, path);
+		err = xvt_file_sink_new(&e->sink, e->loop, path, false);
 	if (!err)
 		err = xvt_session_new(&e->session, e->loop, xvt_file_sink_base(e->sink), &opt);
 	if (err)

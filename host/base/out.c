@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/output.h"
+
 int xvt_out_open(struct xvt_out *o, const char *path)
 {
 	o->used = 0;
@@ -19,8 +21,8 @@ int xvt_out_open(struct xvt_out *o, const char *path)
 	o->most = o->all = 0;
 	o->fd = STDOUT_FILENO;
 	if (strcmp(path, "-") != 0)
-		o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	return o->fd < 0 ? -errno : 0;
+		o->fd = xvt_output_open(path, O_WRONLY | O_TRUNC, 0644);
+	return o->fd < 0 ? o->fd : 0;
 }
 
 int xvt_out_flush(struct xvt_out *o)

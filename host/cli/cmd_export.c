@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/select.h"
@@ -179,7 +180,7 @@ static int to_file(struct xvt_export *x, const char *path, const char *shown_pat
 	if (err && !write_err)
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	if (write_err)
-		xvt_error(shown_path, "cannot write: %s%s", strerror(-write_err),
+		xvt_error(shown_path, "cannot write: %s%s", xvt_output_why(write_err),
 			  err ? "" : "; what is there is incomplete");
 	return write_err ? write_err : err;
 }

@@ -26,13 +26,13 @@ static const struct xvt_opt order_opts[] = {
 
 static int order(struct xvt_trace *t, const char *output)
 {
-	struct xvt_whole_file f = { .fd = -1 };
+	struct xvt_whole_file f;
 	int err = xvt_whole_file_new(&f, output, t->fd);
 
 	xvt_confine_opened_output();
 	if (!err)
 		err = xvt_reorder(t, &f.sink);
-	err = xvt_whole_file_end(&f, output, err);
+	err = xvt_whole_file_end(&f, err);
 	if (t->damage_count) {
 		xvt_error(t->path,
 			  "a part of it is damaged, so it is not rewritten; 'xvtrace verify "
@@ -41,7 +41,8 @@ static int order(struct xvt_trace *t, const char *output)
 		return XVT_EXIT_FAIL;
 	}
 	if (err)
-		xvt_error(output, "cannot write it: %s; %s is as it was", strerror(-err), t->path);
+		xvt_error(output, "cannot write it: %s; %s is as it was", xvt_output_why(err),
+			  t->path);
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 

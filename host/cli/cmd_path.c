@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/path_perfetto.h"
@@ -117,7 +118,7 @@ static int open_out(const struct path_opts *opts)
 	const int err = xvt_out_open(&out, opts->perfetto ? opts->perfetto : "-");
 
 	if (err)
-		xvt_error(opts->perfetto, "%s", strerror(-err));
+		xvt_error(opts->perfetto, "%s", xvt_output_why(err));
 	return err;
 }
 

@@ -2,16 +2,20 @@
 /* cmd_query.c - `xvtrace query`: SQL over a trace. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/digits.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
@@ -199,27 +203,58 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, unsigned 
 
 /* -- the database that is kept --------------------------------------------------------- */
 
-/* The name under which it is made, beside its own. Returns false after a message. */
-static bool name_save(const char *name)
+static struct xvt_output save_to = { .folder = -1 };
+
+/* Make it, empty, under a name beside its own that is not to be guessed: SQLite would follow a link
+ * that another user has put there. Returns 0 or -errno. */
+static int make_unfinished(const char *name)
 {
+	uint64_t number;
+	int fd;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	if (asprintf(&unfinished, "%s%s.%016" PRIx64, name[0] == '/' ? "" : "./", name, number) <
+	    0) {
+		unfinished = NULL;
+		return -ENOMEM;
+	}
+	fd = openat(save_to.folder, strrchr(unfinished, '/') + 1,
+		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		return close(fd);
+	free(unfinished);
+	unfinished = NULL;
+	return -errno;
+}
+
+/* Begin the database of --save. Returns an exit status, after a message. */
+static int begin_save(const char *name)
+{
+	struct stat st;
+	int err;
+
 	if (!name)
-		return true;
-	if (xvt_is_trace_path(name) || access(name, F_OK) == 0) {
+		return XVT_EXIT_OK;
+	if (xvt_is_trace_path(name) || !lstat(name, &st)) {
 		xvt_error(name, "it is there already; --save makes a new database: give another "
 				"name, or remove it");
-		return false;
+		return XVT_EXIT_USAGE;
 	}
-	if (asprintf(&unfinished, "%s%s.%d", name[0] == '/' ? "" : "./", name, (int)getpid()) >= 0)
-		return true;
-	unfinished = NULL;
-	return false;
+	err = xvt_output_find(&save_to, name);
+	if (!err)
+		err = make_unfinished(name);
+	if (err)
+		xvt_error(name, "cannot write it: %s", xvt_output_why(err));
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 static int end_save(const char *name, int status)
 {
 	if (!unfinished)
 		return status;
-	if (!status && rename(unfinished, name)) {
+	if (!status &&
+	    renameat(save_to.folder, strrchr(unfinished, '/') + 1, save_to.folder, save_to.name)) {
 		xvt_error(name, "%s", strerror(errno));
 		status = XVT_EXIT_FAIL;
 	}
@@ -260,8 +295,11 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!xvt_standard_inputs(argc - 1 - at, argv + at))
 		return XVT_EXIT_FAIL;
 	count = xvt_trace_paths(cmd->name, argc - 1 - at, argv + at, &paths);
-	if (!count || !name_save(opts.save))
+	if (!count)
 		return XVT_EXIT_USAGE;
+	status = begin_save(opts.save);
+	if (status)
+		return status;
 	opts.time_ns = opts.time_ns ? opts.time_ns : TIME_NS;
 	opts.memory_bytes = opts.memory_bytes ? opts.memory_bytes : MEMORY_BYTES;
 	if (!opts.no_pager && !opts.json && !opts.csv && !unfinished)
@@ -272,7 +310,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	flags = flags_for(argv[argc - 1]);
 	if (xvt_open_several(&trace, paths, count, flags, opts.quiet)) {
 		xvt_pager_end();
-		return XVT_EXIT_FAIL;
+		return end_save(opts.save, XVT_EXIT_FAIL);
 	}
 	if (!unfinished)
 		xvt_confine_opened();

@@ -181,15 +181,15 @@ static void say_nothing(struct xvt_trace *t, int err)
 
 static int write_part(struct xvt_trim_part *part, const struct xvt_trace *t, const char *output)
 {
-	struct xvt_whole_file f = { .fd = -1 };
+	struct xvt_whole_file f;
 	int err = xvt_whole_file_new(&f, output, t->fd);
 
 	xvt_confine_opened_output();
 	if (!err)
 		err = xvt_trim_write(part, &f.sink);
-	err = xvt_whole_file_end(&f, output, err);
+	err = xvt_whole_file_end(&f, err);
 	if (err)
-		xvt_error(output, "cannot write it: %s", strerror(-err));
+		xvt_error(output, "cannot write it: %s", xvt_output_why(err));
 	return err;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/output.h"
+
 int xvt_folder_fail(struct xvt_folder *f, int err, const char *sub, const char *name)
 {
 	snprintf(f->x->failed, sizeof(f->x->failed), "%s%s%s%s%s", f->path, sub ? "/" : "",
@@ -29,11 +31,9 @@ int xvt_folder_open(struct xvt_folder *f, struct xvt_export *x, const char *path
 	f->names = calloc((size_t)f->machines + 1, sizeof(*f->names));
 	if (!f->names)
 		return -ENOMEM;
-	if (mkdir(path, 0755) && errno != EEXIST)
-		return xvt_folder_fail(f, -errno, NULL, NULL);
-	f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->fd = xvt_output_folder(path, 0755);
 	if (f->fd < 0)
-		return xvt_folder_fail(f, -errno, NULL, NULL);
+		return xvt_folder_fail(f, f->fd, NULL, NULL);
 	d = fdopendir(dup(f->fd));
 	if (!d)
 		return xvt_folder_fail(f, -errno, NULL, NULL);
@@ -86,7 +86,7 @@ int xvt_folder_explain(struct xvt_folder *f, int err, const char *many)
 	else if (err == -EMLINK && !f->x->failed[0])
 		snprintf(text, size, "%s", many);
 	else if (err && f->x->failed[0])
-		snprintf(text, size, "cannot write: %s%s", strerror(-err),
+		snprintf(text, size, "cannot write: %s%s", xvt_output_why(err),
 			 f->removed ? "; all that was written is removed" : "");
 	return err;
 }

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/machine_name.h"
+#include "base/output.h"
 #include "flight/armed.h"
 #include "flight/trigger.h"
 #include "lib/xvtrace.h"
@@ -112,21 +113,34 @@ static bool name_of(const struct watch *w, char *path, size_t size)
 				w->number, end) < size;
 }
 
+/* Returns a descriptor, or an error; -EEXIST: something is there. */
+static int open_new(const char *path)
+{
+	struct xvt_output o;
+	int fd = xvt_output_find(&o, path);
+
+	if (fd)
+		return fd;
+	fd = o.there ? -EEXIST : xvt_output_open_at(&o, O_WRONLY, 0600, NULL);
+	xvt_output_close(&o);
+	return fd == -EAGAIN ? -EEXIST : fd;
+}
+
 /* Opens the next file; of numbered ones the next that is not there. Returns a descriptor, or
  * -errno.
  */
 static int open_next(struct watch *w, char *path, size_t size)
 {
-	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
 	int fd;
 
 	do {
 		w->number++;
 		if (!name_of(w, path, size))
 			return -ENAMETOOLONG;
-		fd = open(path, flags | (w->how->files == 1 ? O_TRUNC : O_EXCL), 0600);
-	} while (fd < 0 && errno == EEXIST && w->number < XVT_SNAPSHOT_FILES_MOST);
-	return fd < 0 ? -errno : fd;
+		fd = w->how->files == 1 ? xvt_output_open(path, O_WRONLY | O_TRUNC, 0600)
+					: open_new(path);
+	} while (fd == -EEXIST && w->number < XVT_SNAPSHOT_FILES_MOST);
+	return fd;
 }
 
 /* Returns true if files can be made where the output is to be. */
@@ -205,7 +219,8 @@ static int keep(struct watch *w, const struct xvt_taken *taken)
 	if (err && fd >= 0)
 		unlink(path);
 	if (err) {
-		xvt_error(path[0] ? path : w->how->output, "cannot write it: %s", strerror(-err));
+		xvt_error(path[0] ? path : w->how->output, "cannot write it: %s",
+			  xvt_output_why(err));
 		return err;
 	}
 	w->written_ns[w->files % w->how->per_minute] = now_ns();

@@ -25,12 +25,13 @@ int xvt_keep_old(const char *path)
 	char old[PATH_MAX];
 	struct stat st;
 
-	if (lstat(path, &st) || !S_ISREG(st.st_mode))
+	/* A link is kept as well: what it leads to is not written. */
+	if (lstat(path, &st) || !(S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
 		return XVT_KEPT_NONE;
 	if (!old_name(path, old))
 		return -ENAMETOOLONG;
 	/* An exchange can be undone. A file system without it loses the older file, if any. */
-	if (!lstat(old, &st) && S_ISREG(st.st_mode) && !swap(path, old))
+	if (S_ISREG(st.st_mode) && !lstat(old, &st) && S_ISREG(st.st_mode) && !swap(path, old))
 		return XVT_KEPT_SWAPPED;
 	return rename(path, old) ? -errno : XVT_KEPT_MOVED;
 }

@@ -9,7 +9,8 @@ enum xvt_kept_old {
 	XVT_KEPT_SWAPPED, /* it is PATH.old, and what that was is at PATH, to be overwritten */
 };
 
-/* Move a regular file at `path` to "PATH.old". Returns enum xvt_kept_old, or -errno. */
+/* Move a regular file or a symbolic link at `path` to "PATH.old". Returns enum xvt_kept_old, or
+ * -errno. */
 int xvt_keep_old(const char *path);
 
 /* Undo xvt_keep_old(), which returned `kept`; the new file at `path` is removed already if it was

@@ -134,6 +134,9 @@ static const int to_make[] = {
 	SCMP_SYS(mkdirat),   SCMP_SYS(open),	   SCMP_SYS(openat),
 };
 
+/* On the way to an output: base/output.h. The second fails when all files are open. */
+static const int to_find_output[] = { SCMP_SYS(geteuid), SCMP_SYS(readlinkat) };
+
 static const int to_rename[] = {
 	SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2),
 	SCMP_SYS(unlink), SCMP_SYS(unlinkat),
@@ -525,6 +528,9 @@ static int add_opened(scmp_filter_ctx filter, unsigned int need)
 	if (!err)
 		err = lib.rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 0,
 					 NULL);
+	if (!err)
+		err = lib.rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(readlinkat), 0,
+					 NULL);
 
 	if (!err && !(need & XVT_SANDBOX_RENAMES))
 		err = add_all(filter, SCMP_ACT_KILL_PROCESS, to_rename, COUNT(to_rename));
@@ -547,6 +553,9 @@ static int add_opens(scmp_filter_ctx filter, unsigned int need)
 		err = add_all(filter, SCMP_ACT_ALLOW, to_rename, COUNT(to_rename));
 	if (!err && need & XVT_SANDBOX_MAKES) {
 		err = add_modes(filter);
+		if (!err)
+			err = add_all(filter, SCMP_ACT_ALLOW, to_find_output,
+				      COUNT(to_find_output));
 		return err ? err : add_all(filter, SCMP_ACT_ALLOW, to_make, COUNT(to_make));
 	}
 	/* O_TMPFILE holds O_DIRECTORY, which a folder to read may have. */

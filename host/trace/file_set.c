@@ -19,10 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "trace/set_name.h"
 
 #define FOLDER_MODE 0700 /* as its files: for their user only */
 #define NUMBER_MAX  UINT32_MAX
+#define TRIES	    16u /* of numbers that others take meanwhile */
 
 struct xvt_file_set {
 	struct xvt_sink base;
@@ -67,11 +69,9 @@ static int find_newest(const char *folder, uint32_t *newest)
 /* Makes the folder if there is none, and locks it. Returns 0 or -errno. */
 static int open_folder(struct xvt_file_set *set)
 {
-	if (mkdir(set->folder, FOLDER_MODE) && errno != EEXIST)
-		return -errno;
-	set->folder_fd = open(set->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	set->folder_fd = xvt_output_folder(set->folder, FOLDER_MODE);
 	if (set->folder_fd < 0)
-		return -errno;
+		return set->folder_fd;
 	if (flock(set->folder_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	/* What a recorder left that was killed. */
@@ -92,7 +92,7 @@ static void before(void *arg)
 static int open_sink(struct xvt_file_set *set, struct xvt_file_sink **fs, const char *path)
 {
 	struct xvt_sink *base;
-	int err = xvt_file_sink_new(fs, set->loop, path);
+	int err = xvt_file_sink_new(fs, set->loop, path, set->folder != NULL);
 
 	if (err)
 		return err;
@@ -105,14 +105,12 @@ static int open_sink(struct xvt_file_set *set, struct xvt_file_sink **fs, const 
 	return 0;
 }
 
-/* Opens the file behind `number`. Returns 0 or -errno. */
-static int open_next(struct xvt_file_set *set)
+/* Opens the file of a number, which must be new. Returns 0 or -errno. */
+static int open_number(struct xvt_file_set *set, uint32_t number)
 {
 	int err;
 
-	if (set->number == NUMBER_MAX)
-		return -EOVERFLOW;
-	set->then_number = set->number + 1;
+	set->then_number = number;
 	if (asprintf(&set->then_path, "%s/" XVT_SET_NAME, set->folder, set->then_number) < 0) {
 		set->then_path = NULL;
 		return -ENOMEM;
@@ -122,6 +120,20 @@ static int open_next(struct xvt_file_set *set)
 		free(set->then_path);
 		set->then_path = NULL;
 	}
+	return err;
+}
+
+/* Opens the file behind `number`. Returns 0 or -errno. */
+static int open_next(struct xvt_file_set *set)
+{
+	uint32_t number = set->number, tries = 0;
+	int err;
+
+	do {
+		if (number == NUMBER_MAX)
+			return -EOVERFLOW;
+		err = open_number(set, ++number);
+	} while (err == -EEXIST && ++tries < TRIES);
 	return err;
 }
 

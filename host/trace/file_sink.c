@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "base/u64.h"
 
 #define BUFFERS	       6
@@ -557,21 +558,33 @@ static bool try_direct(int fd)
 	       fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
 }
 
-/* Opens or creates the file like O_CREAT, and notes in `made` if it was created. */
+/* Opens or creates the file, and notes in `made` if it was created under this path. */
 static int open_file(struct xvt_file_sink *fs, const char *path)
 {
-	fs->fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fs->fd < 0 && errno == ENOENT) {
-		fs->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, TRACE_MODE);
-		if (fs->fd >= 0)
-			fs->made = strdup(path);
-		else if (errno == EEXIST) /* a dangling link, or another process created it first */
-			fs->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, TRACE_MODE);
-	}
-	return fs->fd < 0 ? -errno : 0;
+	struct xvt_output o;
+	bool made;
+	int err = xvt_output_find(&o, path);
+
+	if (err)
+		return err;
+	fs->fd = xvt_output_open_at(&o, O_WRONLY, TRACE_MODE, &made);
+	xvt_output_close(&o);
+	if (made && !o.linked)
+		fs->made = strdup(path);
+	return fs->fd < 0 ? fs->fd : 0;
 }
 
-int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path)
+static int create_file(struct xvt_file_sink *fs, const char *path)
+{
+	fs->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, TRACE_MODE);
+	if (fs->fd < 0)
+		return -errno;
+	fs->made = strdup(path);
+	return 0;
+}
+
+int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path,
+		      bool only_new)
 {
 	struct xvt_file_sink *fs = calloc(1, sizeof(*fs));
 	struct iovec area;
@@ -585,7 +598,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 		free(fs);
 		return -ENOMEM;
 	}
-	err = open_file(fs, path);
+	err = only_new ? create_file(fs, path) : open_file(fs, path);
 	if (err) {
 		free(fs->area);
 		free(fs);
@@ -619,7 +632,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 
 const char *xvt_file_sink_why(int err)
 {
-	return err == -ENOENT ? "the folder does not exist; make it first" : strerror(-err);
+	return err == -ENOENT ? "the folder does not exist; make it first" : xvt_output_why(err);
 }
 
 void xvt_file_sink_patient(struct xvt_file_sink *fs)

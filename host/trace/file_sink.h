@@ -12,11 +12,13 @@
 struct xvt_file_sink;
 
 /*
- * Opens path, or creates it. Its earlier contents stay until the first write. While it is open it
+ * Opens path, or creates it, as xvt_output_open() does; with only_new it is -EEXIST that something
+ * is there, also a link. The earlier contents stay until the first write. While the file is open it
  * has a flock(2), by which a reader can tell that it is being written; one that another process has
- * is no error. Returns 0 or -errno.
+ * is no error. Returns 0, -errno or an error of base/output.h.
  */
-int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
+int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path,
+		      bool only_new);
 /* Explains the error of xvt_file_sink_new() to a user. */
 const char *xvt_file_sink_why(int err);
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);

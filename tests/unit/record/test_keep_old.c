@@ -75,19 +75,31 @@ END_TEST
 
 START_TEST(what_is_no_file_stays)
 {
-	char link[4096];
-
 	ck_assert_int_eq(mkdir(scratch_path("folder"), 0700), 0);
 	ck_assert_int_eq(xvt_keep_old(scratch_path("folder")), XVT_KEPT_NONE);
 	rmdir(scratch_path("folder"));
 	write_file("t", "one");
-	snprintf(link, sizeof(link), "%s", scratch_path("link"));
-	ck_assert_int_eq(symlink(scratch_path("t"), link), 0);
-	ck_assert_int_eq(xvt_keep_old(link), XVT_KEPT_NONE);
-	unlink(link);
 	/* An undo after an error has nothing to undo. */
 	xvt_keep_old_undo(scratch_path("t"), -1);
 	ck_assert_str_eq(text_of("t"), "one");
+}
+END_TEST
+
+/* What it leads to is not written. */
+START_TEST(a_link_is_kept_as_a_file_is)
+{
+	char link[4096], to[16] = "";
+
+	snprintf(link, sizeof(link), "%s", scratch_path("t"));
+	ck_assert_int_eq(symlink("target", link), 0);
+	ck_assert_int_eq(xvt_keep_old(link), XVT_KEPT_MOVED);
+	ck_assert_int_eq(access(link, F_OK), -1);
+	ck_assert_int_eq(readlink(scratch_path("t.old"), to, sizeof(to) - 1), 6);
+	ck_assert_str_eq(to, "target");
+	write_file("t", "new");
+	unlink(link); /* as a sink does that is called off */
+	xvt_keep_old_undo(link, XVT_KEPT_MOVED);
+	ck_assert_int_eq(readlink(link, to, sizeof(to) - 1), 6);
 }
 END_TEST
 
@@ -101,6 +113,7 @@ Suite *keep_old_suite(void)
 	tcase_add_test(t, a_trace_moves_and_comes_back);
 	tcase_add_test(t, an_older_one_is_there_until_it_is_written);
 	tcase_add_test(t, what_is_no_file_stays);
+	tcase_add_test(t, a_link_is_kept_as_a_file_is);
 	suite_add_tcase(s, t);
 	return s;
 }

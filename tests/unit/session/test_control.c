@@ -493,7 +493,7 @@ START_TEST(it_answers_while_the_sink_waits)
 	d.pipe = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ck_assert_int_ge(d.pipe, 0);
 	ck_assert_int_eq(fcntl(d.pipe, F_SETFL, 0), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&sink, loop, fifo), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&sink, loop, fifo, false), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, ask_then_drain, &d), 0);
 	for (at = 0; at < all; at += 1u << 20)
 		ck_assert_int_eq(

@@ -70,7 +70,7 @@ static void fill(const char *path, size_t len, size_t most, unsigned int push)
 	size_t at = 0;
 
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	while (at < len) {
 		size_t n = least(1 + (size_t)rand() % most, len - at);
 
@@ -135,7 +135,7 @@ START_TEST(a_refusal_of_direct_writes_leaves_no_zeros_behind)
 	make_content();
 	faults.any_order = faults.refuse_direct = true;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	base = xvt_file_sink_base(fs);
 	ck_assert_int_eq(base->write(base, content, 10000), 0);
 	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
@@ -160,7 +160,7 @@ START_TEST(zeros_of_a_refused_write_come_after_all_others)
 		struct xvt_sink *base;
 
 		ck_assert_int_eq(xvt_loop_new(&loop), 0);
-		ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+		ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 		base = xvt_file_sink_base(fs);
 		/* All buffers are on their way, the last one padded, when its successor begins. */
 		ck_assert_int_eq(base->write(base, content, full + 10), 0);
@@ -203,7 +203,7 @@ START_TEST(while_the_sink_waits_nothing_else_is_called)
 
 	make_content();
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	o.sink = xvt_file_sink_base(fs);
 	ck_assert_int_eq(xvt_loop_poll(loop, &o.op, fd, POLLIN), 0);
 	/* Several times all buffers: each is waited for, and only a run of the loop says that it is
@@ -232,7 +232,7 @@ START_TEST(full_disk_leaves_a_true_beginning)
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	base = xvt_file_sink_base(fs);
 	for (size_t at = 0; at < BYTES; at += 65536) {
 		if (base->write(base, content + at, least(65536, BYTES - at)))
@@ -283,7 +283,7 @@ START_TEST(a_patient_sink_outlives_a_full_disk)
 	faults.no_fallocate = _i & 1;
 	faults.refuse_direct = _i & 2;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	xvt_file_sink_patient(fs);
 	base = xvt_file_sink_base(fs);
 	at = give_while(fs, loop, 0, BYTES);
@@ -321,7 +321,7 @@ START_TEST(a_patient_sink_has_space_for_what_it_took)
 	make_content();
 	faults.space = 5u << 20;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	xvt_file_sink_patient(fs);
 	base = xvt_file_sink_base(fs);
 	at = give_while(fs, loop, 0, BYTES);
@@ -349,7 +349,7 @@ START_TEST(a_close_does_not_wait_for_space)
 	faults.space = 3u << 20;
 	faults.no_fallocate = true;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	xvt_file_sink_patient(fs);
 	at = give_while(fs, loop, 0, BYTES);
 	ck_assert_int_eq(xvt_file_sink_close(fs), -ENOSPC);
@@ -373,7 +373,7 @@ START_TEST(a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory)
 
 	make_content();
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	base = xvt_file_sink_base(fs);
 	faults.any_order = true;
 	ck_assert_int_eq(base->write(base, content, bytes), 0);
@@ -401,7 +401,7 @@ START_TEST(first_write_replaces_what_was_there)
 	make_content();
 	fill(path, 3 * 4096 + 1, 5000, 0);
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 	base = xvt_file_sink_base(fs);
 	ck_assert_int_eq(base->write(base, content, 100), 0);
 	expect_file(path, 3 * 4096 + 1);
@@ -428,7 +428,7 @@ START_TEST(discarded_leaves_all_as_it_was)
 		if (there)
 			fill(path, 5000, 5000, 0);
 		ck_assert_int_eq(xvt_loop_new(&loop), 0);
-		ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+		ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path, false), 0);
 		base = xvt_file_sink_base(fs);
 		ck_assert_int_eq(base->write(base, content + 1, 100), 0);
 		xvt_file_sink_discard(fs);
