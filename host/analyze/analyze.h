@@ -209,6 +209,8 @@ struct xvt_line {
 
 /* Whether such a line has own parts at all. */
 bool xvt_line_has_own(const struct xvt_line *line);
+/* Whether no_end, no_begin and repeated are counted: its durations are pairs of events. */
+bool xvt_line_has_pairs(const struct xvt_line *line);
 
 struct xvt_analyze;
 

@@ -50,35 +50,75 @@ static int grow(struct guest *g)
 	return 0;
 }
 
-/* The first of several records of a wake-up counts: waking, then wakeup. */
-static int note_woken(struct guest *g, int pid, const struct guest_event *ev)
+/* The task's entry. NULL without memory. */
+static struct woken *entry_of(struct guest *g, int pid)
+{
+	struct woken *w;
+
+	if (grow(g))
+		return NULL;
+	w = slot_of(g, pid);
+	g->woken_count += !w->pid;
+	w->pid = pid;
+	return w;
+}
+
+/*
+ * The first of several records of a wake-up counts: waking, then wakeup. Linux records one waking
+ * for each sleep: so of two, one that by its bound may be from before the task left is that of the
+ * sleep before, and so is one from before a loss.
+ */
+static int note_woken(struct guest *g, int pid, unsigned int ring, const struct guest_event *ev)
 {
 	struct woken *w;
 
 	if (pid <= 0)
 		return 0;
-	if (grow(g))
+	w = entry_of(g, pid);
+	if (!w)
 		return -ENOMEM;
-	w = slot_of(g, pid);
-	g->woken_count += !w->pid;
-	if (w->pid && w->ns)
+	if (w->state == WOKEN_NOTED && w->doubts == g->doubts && !w->open)
 		return 0;
-	*w = (struct woken){ pid, ev->doubt ? 0 : ev->ns, ev->bound_ns };
+	w->state = WOKEN_NOTED;
+	w->doubts = g->doubts;
+	w->open = ev->doubt || (ring != w->left_ring && w->left_ns &&
+				(ev->ns < w->left_ns || ev->ns - w->left_ns < ev->bound_ns));
+	w->ns = ev->ns;
+	w->bound_ns = ev->bound_ns;
 	return 0;
 }
 
-/* The task goes on a vCPU: when was it woken? Or it leaves one: a wake-up before, while it ran,
- * made it wait for nothing. */
-static struct woken take_note(struct guest *g, int pid)
+/* The task leaves a vCPU. A wake-up before, while it ran, made it wait for nothing, unless it came
+ * in the moment in which the task left (host.c), or its time is that much wrong. */
+static int leave(struct guest *g, int pid, unsigned int ring, const struct guest_event *ev)
+{
+	struct woken *w;
+
+	if (pid <= 0)
+		return 0;
+	w = entry_of(g, pid);
+	if (!w)
+		return -ENOMEM;
+	w->state = ev->preempted ? WOKEN_NOT : WOKEN_ASLEEP;
+	w->left_ring = ring;
+	w->left_ns = ev->doubt ? UINT64_MAX : ev->ns + ev->bound_ns;
+	return 0;
+}
+
+/* The task goes on a vCPU: when was it woken? */
+static void come(struct guest *g, int pid, struct guest_event *ev)
 {
 	struct woken *w = g->woken_room && pid > 0 ? slot_of(g, pid) : NULL;
-	struct woken had = { 0 };
 
 	if (!w || !w->pid)
-		return had;
-	had = *w;
-	w->ns = 0;
-	return had;
+		return;
+	if (w->state == WOKEN_NOTED && !w->open && w->doubts == g->doubts) {
+		ev->woken_ns = w->ns;
+		ev->woken_bound_ns = w->bound_ns;
+	} else {
+		ev->woken_untold = w->state != WOKEN_NOT && g->wakings;
+	}
+	w->state = WOKEN_NOT;
 }
 
 /* -- events ---------------------------------------------------------------------------- */
@@ -88,17 +128,17 @@ static int take_switch(struct xvt_analyze *a, struct vcpu *v, const struct part_
 {
 	struct guest *g = &a->guests[ev->machine->number];
 	struct guest_event e = begin(t, ev);
-	struct woken w;
+	int err;
 
 	e.prev = (int)part_number(ev, t, SWITCH_PREV);
 	e.pid = (int)part_number(ev, t, SWITCH_NEXT);
 	e.preempted = !(part_number(ev, t, SWITCH_STATE) & 0xff);
 	part_text(ev, t, SWITCH_NEXT_COMM, e.text, sizeof(e.text));
 	g->switches = true;
-	take_note(g, e.prev);
-	w = take_note(g, e.pid);
-	e.woken_ns = w.ns;
-	e.woken_bound_ns = w.bound_ns;
+	err = leave(g, e.prev, ev->ring->number, &e);
+	if (err)
+		return err;
+	come(g, e.pid, &e);
 	return vcpu_event(a, v, &e);
 }
 
@@ -117,7 +157,7 @@ static int take_waking(struct xvt_analyze *a, const struct part_type *t,
 	struct guest *g = &a->guests[ev->machine->number];
 	struct guest_event e = begin(t, ev);
 	struct vcpu *on;
-	int err = note_woken(g, (int)part_number(ev, t, WAKING_PID), &e);
+	int err = note_woken(g, (int)part_number(ev, t, WAKING_PID), ev->ring->number, &e);
 
 	g->wakings = true;
 	/* sched_waking comes before the kernel chooses a CPU. */
@@ -140,6 +180,7 @@ int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 		return 0;
 	if (ev->kind == XVTRACE_LOST) {
 		timer_forget(a, ev->machine);
+		a->guests[ev->machine->number].doubts++;
 		e.kind = PART_LOST;
 		return vcpu_event(a, v, &e);
 	}
@@ -175,6 +216,7 @@ int guest_state(struct xvt_analyze *a, const struct xvtrace_event *ev)
 	if (ev->state != XVTRACE_RESET && ev->state != XVTRACE_ENDED && ev->state != XVTRACE_MOVED)
 		return 0;
 	timer_forget(a, ev->machine);
+	a->guests[ev->machine->number].doubts++;
 	for (size_t i = 0; i < a->vcpu_count && !err; i++)
 		if (a->list[i]->ring->machine == ev->machine)
 			err = vcpu_event(a, a->list[i], &e);

@@ -216,7 +216,7 @@ static void put_line(const struct xvt_analyze *a, struct xvt_out *o, struct xvt_
 	}
 	put_u64(o, "untold", l->untold);
 	put_u64(o, "untold_ns", l->untold_ns);
-	if (l->analysis & (XVT_ANALYZE_TIMER | XVT_ANALYZE_LATENCY)) {
+	if (xvt_line_has_pairs(l)) {
 		put_u64(o, "no_end", l->no_end);
 		put_u64(o, "no_begin", l->no_begin);
 		put_u64(o, "repeated", l->repeated);

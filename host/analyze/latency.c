@@ -308,14 +308,15 @@ static int wait(struct xvt_analyze *a, struct vcpu *v, const struct guest_event 
 {
 	struct xvt_line *l;
 
-	if (span->end_ns - span->begin_ns < a->options.min_ns ||
+	if ((span && span->end_ns - span->begin_ns < a->options.min_ns) ||
 	    !part_wants_task(a, ev->pid, ev->text))
 		return 0;
 	l = line(a, v, "task_wake", "task woken -> runs");
 	if (!l)
 		return -ENOMEM;
 	l->shares = v->shares;
-	return line_add(l, v, span);
+	l->no_begin += !span;
+	return span ? line_add(l, v, span) : 0;
 }
 
 /* -- what is missing ------------------------------------------------------------------- */
@@ -360,7 +361,7 @@ static int end_machine(struct xvt_analyze *a, const struct guest *g)
 /* A line without a duration proves nothing. */
 static void judge_none(const struct latency *latency, struct xvt_line *l)
 {
-	if (l->untold) {
+	if (l->untold || (strcmp(l->kind, "task_wake") == 0 && l->no_begin)) {
 		l->verdict = XVT_UNTOLD;
 	} else if (strcmp(l->kind, "accept_inject") == 0 && l->no_begin) {
 		l->verdict = latency->accepts ? XVT_UNTOLD : XVT_NOT_RECORDED;

@@ -156,6 +156,11 @@ int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span
 	return err;
 }
 
+bool xvt_line_has_pairs(const struct xvt_line *l)
+{
+	return l->analysis & (XVT_ANALYZE_SCHED | XVT_ANALYZE_TIMER | XVT_ANALYZE_LATENCY);
+}
+
 bool xvt_line_has_own(const struct xvt_line *line)
 {
 	return line->analysis & (XVT_ANALYZE_IRQ | XVT_ANALYZE_SCHED | XVT_ANALYZE_TIMER) ||

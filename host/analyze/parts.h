@@ -173,6 +173,7 @@ struct guest_event {
 	/* SWITCH: when the task that comes was woken; 0: that was not recorded. TIMER: when it was
 	 * due */
 	uint64_t woken_ns, woken_bound_ns;
+	bool woken_untold; /* SWITCH: it was, and when is not known */
 	int prev;
 	char text[32]; /* name of the task or of the interrupt, any bytes */
 };
@@ -286,7 +287,7 @@ struct analysis {
 	/* A task that left a vCPU. */
 	int (*run)(struct xvt_analyze *a, struct vcpu *v, const struct open_pair *begin,
 		   const struct part_span *span);
-	/* A task that was woken and came to a vCPU. */
+	/* A task that was woken and came to a vCPU. span NULL: when it was woken is not known. */
 	int (*wait)(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		    const struct part_span *span);
 	/* A timer whose function is called; the span begins when it was due. */
@@ -309,13 +310,24 @@ void irq_describe(const struct open_pair *begin, char *to, size_t size);
 
 struct woken {
 	int pid;
+	enum {
+		WOKEN_NOT,    /* on a vCPU, pre-empted, or not known */
+		WOKEN_ASLEEP, /* it left its vCPU to sleep */
+		WOKEN_NOTED,
+	} state;
+	uint32_t doubts; /* NOTED: those of the guest then */
+	bool open;	 /* NOTED: it may be of the sleep before, or its time is in doubt */
 	uint64_t ns, bound_ns;
+	/* When it left a vCPU, at the latest; 0: not known. And the ring that says so. */
+	uint64_t left_ns;
+	unsigned int left_ring;
 };
 
 struct guest {
 	const struct xvtrace_machine *machine;
 	struct woken *woken; /* a hash table by pid; pid 0: free */
 	size_t woken_room, woken_count;
+	uint32_t doubts; /* how often its events were lost, or it began anew */
 	struct xvt_pause_list {
 		uint64_t begin_ns, end_ns;
 	} * pauses;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of all tasks of the machine, and of one; pid 0: of all. */
+/* Of all tasks of the machine, or of one; pid 0: of all. */
 static struct xvt_line *line(struct xvt_analyze *a, const struct xvtrace_machine *m,
 			     const char *kind, const char *of_one, int pid, const char *comm)
 {
@@ -34,7 +34,8 @@ static int add(struct xvt_analyze *a, struct vcpu *v, const char *kind, const ch
 {
 	int err = 0;
 
-	if (span->end_ns - span->begin_ns < a->options.min_ns || !part_wants_task(a, pid, comm))
+	if ((span && span->end_ns - span->begin_ns < a->options.min_ns) ||
+	    !part_wants_task(a, pid, comm))
 		return 0;
 	for (int one = 0; one < 2 && !err; one++) {
 		struct xvt_line *l = line(a, v->ring->machine, kind, of_one, one ? pid : 0, comm);
@@ -42,7 +43,8 @@ static int add(struct xvt_analyze *a, struct vcpu *v, const char *kind, const ch
 		if (!l)
 			return -ENOMEM;
 		l->shares |= v->shares;
-		err = line_add(l, v, span);
+		l->no_begin += !span;
+		err = span ? line_add(l, v, span) : 0;
 	}
 	return err;
 }
@@ -86,6 +88,11 @@ static int end(struct xvt_analyze *a)
 		if (wanted && !err && !(g->wakings && g->switches))
 			err = need(a, g, "wait", "wait, all tasks", NEEDS_WAKE_UPS);
 	}
+	/* A line without a duration proves nothing. */
+	for (size_t i = 0; i < a->lines.count; i++)
+		if (a->lines.v[i]->analysis == XVT_ANALYZE_SCHED && !a->lines.v[i]->wall.n &&
+		    a->lines.v[i]->no_begin)
+			a->lines.v[i]->verdict = XVT_UNTOLD;
 	return err;
 }
 

@@ -41,6 +41,8 @@ static int wait(struct xvt_analyze *a, struct vcpu *v, const struct guest_event 
 {
 	struct xvt_span span = { .kind = "wait", .pid = ev->pid };
 
+	if (!from)
+		return 0;
 	xvt_text_clean(span.name, sizeof(span.name), ev->text, strnlen(ev->text, sizeof(ev->text)));
 	return give(a, v, from, &span);
 }

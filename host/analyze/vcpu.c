@@ -285,6 +285,17 @@ static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct gu
 	return err;
 }
 
+/* It was woken, and when is not known. */
+static int woken_untold(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev)
+{
+	int err = 0;
+
+	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
+		if (a->analyses[k]->wait)
+			err = a->analyses[k]->wait(a, v, ev, NULL);
+	return err;
+}
+
 static int take_switch(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		       uint64_t off_most)
 {
@@ -294,6 +305,8 @@ static int take_switch(struct xvt_analyze *a, struct vcpu *v, const struct guest
 		err = task_ends(a, v, ev, off_most);
 	if (!err && ev->woken_ns)
 		err = task_was_woken(a, v, ev, off_most);
+	if (!err && ev->woken_untold)
+		err = woken_untold(a, v, ev);
 	v->pid = ev->pid;
 	memcpy(v->comm, ev->text, sizeof(v->comm));
 	/* A switch of tasks is in no handler: exits that are missing were not recorded. */

@@ -119,7 +119,7 @@ static void add_line(struct catalog *c, struct memory *m, struct xvt_line *l)
 	add_own(c, m, l);
 	memory_uint(m, l->untold);
 	memory_uint(m, l->untold_ns);
-	if (l->analysis & (XVT_ANALYZE_TIMER | XVT_ANALYZE_LATENCY)) {
+	if (xvt_line_has_pairs(l)) {
 		memory_uint(m, l->no_end);
 		memory_uint(m, l->no_begin);
 		memory_uint(m, l->repeated);

@@ -383,6 +383,104 @@ START_TEST(a_clock_changes_its_line_in_a_stall)
 }
 END_TEST
 
+#define WAITS                                      \
+	HEAD "0 h:0 switch swapper-0 R x-501\n"    \
+	     "0 h:1 switch swapper-0 R x-502\n"    \
+	     "5 g1:0 switch swapper-0 R work-10\n" \
+	     "10 g1:0 switch work-10 S swapper-0\n"
+#define COMES_AT_3000                            \
+	"3000 g1:0 switch swapper-0 R work-10\n" \
+	"3100 g1:0 switch work-10 S swapper-0\n"
+
+/* The wait of work, and of how many the begin is not known. */
+static void waits(uint64_t n, uint64_t us, uint64_t no_begin)
+{
+	static const char *const kinds[] = { "wait", "task_wait", "task_wake" };
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct xvt_line *l =
+			line(kinds[i], i == 2 ? 0 : -1, i == 1 ? "wait work" : "");
+
+		ck_assert_ptr_nonnull(l);
+		ck_assert_uint_eq(l->wall.n, n);
+		ck_assert_uint_eq(l->wall.sum_ns, us * US);
+		ck_assert_uint_eq(l->no_begin, no_begin);
+		ck_assert_int_eq(l->verdict, n ? XVT_PROVEN : XVT_UNTOLD);
+	}
+}
+
+START_TEST(a_wait_begins_with_the_wake_up_of_its_sleep)
+{
+	analyze(WAITS "2900 g1:1 waking work-10 0 oth-11\n" COMES_AT_3000);
+	waits(1, 100, 0);
+	/* waking, then wakeup */
+	analyze(WAITS "2900 g1:1 waking work-10 0 oth-11\n"
+		      "2902 g1:0 wakeup work-10 0 oth-11\n" COMES_AT_3000);
+	waits(1, 100, 0);
+	/* Of the sleep before, by its bound. */
+	analyze(WAITS "12 g1:1 waking work-10 0 oth-11\n"
+		      "2900 g1:1 waking work-10 0 oth-11\n" COMES_AT_3000);
+	waits(1, 100, 0);
+	/* On the CPU that the task left the order is known. */
+	analyze(WAITS "12 g1:0 waking work-10 0 oth-11\n" COMES_AT_3000);
+	waits(1, 2988, 0);
+}
+END_TEST
+
+START_TEST(a_wait_without_a_begin_is_counted)
+{
+	/* The wake-up is missing; its time is behind the switch to the task; or before the one
+	 * away; it may be of the sleep before; it is flagged. */
+	static const char *const wakings[] = { "", "3001 g1:1 waking work-10 0 oth-11\n",
+					       "9 g1:1 waking work-10 0 oth-11\n",
+					       "12 g1:1 waking work-10 0 oth-11\n",
+					       "2900C g1:1 waking work-10 0 oth-11\n" };
+	const bool late = _i == 1, early = _i == 2;
+	char story[2048];
+
+	snprintf(story, sizeof(story),
+		 HEAD "0 h:0 switch swapper-0 R x-501\n"
+		      "1 g1:1 waking oth-12 0 oth-11\n"
+		      "5 g1:0 switch swapper-0 R work-10\n%s"
+		      "10 g1:0 switch work-10 S swapper-0\n%s"
+		      "3000 g1:0 switch swapper-0 R work-10\n%s"
+		      "3100 g1:0 switch work-10 S swapper-0\n",
+		 early ? wakings[_i] : "", !early && !late ? wakings[_i] : "",
+		 late ? wakings[_i] : "");
+	analyze(story);
+	waits(0, 0, 1);
+}
+END_TEST
+
+START_TEST(a_task_that_was_pre_empted_waits_for_no_wake_up)
+{
+	analyze(HEAD "0 h:0 switch swapper-0 R x-501\n"
+		     "1 g1:1 waking oth-12 0 oth-11\n"
+		     "5 g1:0 switch swapper-0 R work-10\n"
+		     "10 g1:0 switch work-10 R oth-11\n"
+		     "3000 g1:0 switch oth-11 R work-10\n"
+		     "3100 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_ptr_null(line("wait", -1, ""));
+	ck_assert_ptr_null(line("task_wake", 0, ""));
+}
+END_TEST
+
+/* It may be of another sleep, which was lost. */
+START_TEST(a_wake_up_before_a_loss_begins_no_wait)
+{
+	analyze(WAITS "20 g1:1 waking work-10 0 oth-11\n"
+		      "500 g1:0 lost 5\n" COMES_AT_3000);
+	waits(0, 0, 1);
+	analyze(WAITS "20 g1:1 waking work-10 0 oth-11\n"
+		      "500 g1:0 lost 5\n"
+		      "2900 g1:1 waking work-10 0 oth-11\n" COMES_AT_3000);
+	waits(1, 100, 0);
+	analyze(WAITS "20 g1:1 waking work-10 0 oth-11\n"
+		      "500 g1 reset\n" COMES_AT_3000);
+	waits(0, 0, 1);
+}
+END_TEST
+
 /* Its wake-up was recorded before the switch away from it, which says that it sleeps. */
 #define EARLY                                        \
 	BUSY "99 h:1 waking x-501 0 qemu-600\n"      \
@@ -1606,6 +1704,10 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, a_short_interval_without_events_near_it_is_told);
 	tcase_add_test(t, an_open_order_of_busy_states_is_a_stall);
 	tcase_add_test(t, a_flagged_event_may_be_before_an_interval);
+	tcase_add_test(t, a_wait_begins_with_the_wake_up_of_its_sleep);
+	tcase_add_loop_test(t, a_wait_without_a_begin_is_counted, 0, 5);
+	tcase_add_test(t, a_task_that_was_pre_empted_waits_for_no_wake_up);
+	tcase_add_test(t, a_wake_up_before_a_loss_begins_no_wait);
 	tcase_add_test(t, a_thread_that_was_woken_before_it_left_its_cpu_waits);
 	tcase_add_test(t, a_wake_up_of_a_thread_that_then_sleeps_is_not_its_end);
 	tcase_add_test(t, whether_it_was_woken_before_it_left_may_be_open);
