@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * workers.h - threads that wait for work. They are started before a process gives up to make
+ * threads (rights/confine.h), and are under the same filter from then on.
+ */
+#ifndef XVT_WORKERS_H
+#define XVT_WORKERS_H
+
+#define XVT_WORKERS_MOST 64u
+
+struct xvt_workers;
+
+/* Returns the number of CPUs on which the calling thread may run; 1 if the kernel does not say. */
+unsigned int xvt_workers_cpus(void);
+
+/*
+ * Starts `count` - 1 threads, at most XVT_WORKERS_MOST - 1, which with the caller are `count`. They
+ * take no signals. Returns 0; -ENOMEM or -EAGAIN: there is no memory or no further thread.
+ */
+int xvt_workers_start(struct xvt_workers **out, unsigned int count);
+
+/*
+ * Calls call(arg, i) once for each i below `count`, in the caller and in the threads, and returns
+ * when all calls have returned. What the caller wrote before, the calls see; what they wrote, it
+ * sees after. One call of it at a time. `workers` is a struct xvt_workers.
+ */
+void xvt_workers_run(void *workers, unsigned int count, void (*call)(void *arg, unsigned int i),
+		     void *arg);
+
+/* Ends the threads. NULL is allowed. */
+void xvt_workers_end(struct xvt_workers *w);
+
+#endif /* XVT_WORKERS_H */
