@@ -112,6 +112,8 @@ struct xvt_decoders {
 	void *wanted_arg;
 	size_t bytes;
 	size_t machine_bytes;
+	size_t read_bytes; /* `bytes` and `left_out` when all META chunks were read */
+	uint64_t read_left_out;
 	uint64_t seed;
 	struct xvt_chunk_buf buf;
 };
@@ -123,6 +125,11 @@ int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t);
 int xvt_decoders_new_for(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wanted_fn wanted,
 			 void *arg);
 void xvt_decoders_fini(struct xvt_decoders *ds);
+/*
+ * Several decoders of copies of a trace have classified a part of its events each. Returns whether
+ * one of them surely has room for all that they have made, so that it leaves out nothing either.
+ */
+bool xvt_decoders_fit_in_one(const struct xvt_decoders *const *parts, size_t count);
 
 /* The decoder of a ring's VM. */
 static inline struct xvt_decoder *xvt_decoder_of_ring(struct xvt_decoders *ds, uint32_t ring)

@@ -417,6 +417,8 @@ static int load_decoders(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wante
 	err = new_decoders(ds);
 	for (size_t i = 0; i < t->chunk_count && !err; i++)
 		err = take_chunk(ds, i);
+	ds->read_bytes = ds->bytes;
+	ds->read_left_out = ds->left_out;
 	if (err)
 		xvt_decoders_fini(ds);
 	return err;
@@ -434,4 +436,31 @@ int xvt_decoders_new_for(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wante
 int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t)
 {
 	return xvt_decoders_new_for(ds, t, NULL, NULL);
+}
+
+/* Returns whether each decoder has room for so many bytes more. */
+static bool has_room(const struct xvt_decoders *ds, size_t bytes)
+{
+	if (bytes > XVT_LIMIT_DECODE_BYTES - ds->bytes)
+		return false;
+	for (uint32_t i = 0; i < ds->count; i++)
+		if (bytes > ds->machine_bytes - ds->vm[i]->bytes)
+			return false;
+	return true;
+}
+
+bool xvt_decoders_fit_in_one(const struct xvt_decoders *const *parts, size_t count)
+{
+	size_t made = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i]->left_out != parts[i]->read_left_out)
+			return false;
+		made += parts[i]->bytes - parts[i]->read_bytes;
+	}
+	/* Each has all metadata, and what it made itself. */
+	for (size_t i = 0; i < count; i++)
+		if (!has_room(parts[i], made))
+			return false;
+	return true;
 }

@@ -197,18 +197,6 @@ static void conclude(struct stat *s, bool reclocked)
 
 /* -- of several traces -------------------------------------------------------------- */
 
-/* Returns 0 or -ENOMEM. */
-static int add_spread(struct xvt_spread *to, const struct xvt_spread *of)
-{
-	const uint64_t largest = xvt_u64_larger(to->largest, of->largest);
-	int err = 0;
-
-	for (size_t i = 0; i < of->bucket_count && !err; i++)
-		err = xvt_spread_add(to, of->buckets[i].most, of->buckets[i].count);
-	to->largest = largest;
-	return err;
-}
-
 /* Adds what a member says of a machine. Returns 0 or -ENOMEM. */
 static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, uint32_t number)
 {
@@ -227,7 +215,7 @@ static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, 
 	}
 	if (of->c.spreads[number].count)
 		to->bound_ns_max = xvt_u64_larger(to->bound_ns_max, m->bound_ns_max);
-	return add_spread(&s->c.spreads[machine], &of->c.spreads[number]);
+	return xvt_counting_add_spread(&s->c.spreads[machine], &of->c.spreads[number]);
 }
 
 static int add_member(struct stat *s, const struct stat *of)
@@ -245,7 +233,8 @@ static int add_member(struct stat *s, const struct stat *of)
 	return err;
 }
 
-static int stat_several(struct stat *s, struct xvtrace *whole, unsigned int flags)
+static int stat_several(struct stat *s, struct xvtrace *whole, unsigned int flags,
+			const struct xvtrace_threads *threads)
 {
 	int err = 0;
 
@@ -253,7 +242,7 @@ static int stat_several(struct stat *s, struct xvtrace *whole, unsigned int flag
 	if (!s->members)
 		return -ENOMEM;
 	for (size_t i = 0; i < whole->member_count && !err; i++) {
-		err = xvtrace_stat_new(&s->members[i], whole->members[i], flags);
+		err = xvtrace_stat_new_by(&s->members[i], whole->members[i], flags, threads);
 		if (!err)
 			err = add_member(s, stat_of(s->members[i]));
 	}
@@ -265,12 +254,20 @@ static int stat_several(struct stat *s, struct xvtrace *whole, unsigned int flag
 /* -- the face ----------------------------------------------------------------------- */
 
 /* Counts one trace. */
-static int count(struct stat *s, unsigned int flags)
+static int count(struct stat *s, struct xvtrace *trace, unsigned int flags,
+		 const struct xvtrace_threads *threads)
 {
-	int err = xvt_bounds_new(&s->c.bounds, s->c.t);
+	int err = xvt_bounds_new(&s->c.bounds, s->c.t), counted = 0;
 
-	if (!err)
-		err = xvt_counting_all(&s->c, flags);
+	if (!err) {
+		counted = xvt_counting_by_parts(&s->c, flags, trace, threads);
+		err = counted < 0 ? counted : 0;
+	}
+	if (!err && !counted)
+		err = xvt_counting_begin(&s->c, flags);
+	if (!err && !counted)
+		err = xvt_counting_walk(&s->c, XVT_COUNTING_EVENTS | XVT_COUNTING_NOTES, 0,
+					s->c.t->chunk_count);
 	if (!err)
 		err = xvt_trace_check_rest(s->c.t);
 	if (!err)
@@ -279,7 +276,8 @@ static int count(struct stat *s, unsigned int flags)
 	return err;
 }
 
-int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned int flags)
+int xvtrace_stat_new_by(struct xvtrace_stat **out, struct xvtrace *trace, unsigned int flags,
+			const struct xvtrace_threads *threads)
 {
 	struct stat *s = calloc(1, sizeof(*s));
 	int err;
@@ -291,13 +289,20 @@ int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned 
 	err = xvt_counting_init(&s->c, trace);
 	if (!err)
 		err = trace->part ? -EINVAL : 0;
-	err = err ? err : trace->members ? stat_several(s, trace, flags) : count(s, flags);
+	if (!err)
+		err = trace->members ? stat_several(s, trace, flags, threads)
+				     : count(s, trace, flags, threads);
 	if (err) {
 		xvtrace_stat_free(&s->pub);
 		return err;
 	}
 	*out = &s->pub;
 	return 0;
+}
+
+int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned int flags)
+{
+	return xvtrace_stat_new_by(out, trace, flags, NULL);
 }
 
 void xvtrace_stat_free(struct xvtrace_stat *stat)

@@ -750,6 +750,25 @@ struct xvtrace_stat {
 
 /* Read the whole trace and count. Not after XVTRACE_PART. Of the flags, XVTRACE_RECLOCK counts. */
 int xvtrace_stat_new(struct xvtrace_stat **stat, struct xvtrace *trace, unsigned int flags);
+/* Threads of the caller. */
+struct xvtrace_threads {
+	unsigned int count; /* calls that can be made at the same time */
+	/* Call call(arg, i) once for each i below `calls`, each in any thread, at the same time or
+	 * not, and return when all have returned. What was written before, the calls must see, and
+	 * what they wrote must be seen after. */
+	void (*run)(void *run_arg, unsigned int calls, void (*call)(void *arg, unsigned int i),
+		    void *arg);
+	void *run_arg;
+};
+
+/*
+ * The same by several threads, in as many parts of the trace at most, and 64. The statistics are
+ * those that xvtrace_stat_new() gives, and so are the errors and the damage that is found. A small
+ * trace is read by the caller alone; so is one that is damaged, after the threads found that out.
+ * Memory: that of a reader for each part. threads may be NULL.
+ */
+int xvtrace_stat_new_by(struct xvtrace_stat **stat, struct xvtrace *trace, unsigned int flags,
+			const struct xvtrace_threads *threads);
 void xvtrace_stat_free(struct xvtrace_stat *stat);
 /* NULL: the trace has no such ring. */
 const struct xvtrace_ring_stat *xvtrace_stat_ring(const struct xvtrace_stat *stat,

@@ -12,6 +12,7 @@
 
 #include "base/u64.h"
 #include "base/vec.h"
+#include "trace/format.h"
 
 /* ORDER needs each RAW chunk once, or a few times; LATE needs it as often. A chunk with events of
  * many rings needs many RAW chunks. */
@@ -29,6 +30,7 @@ static size_t size_of(const struct xvt_chunk_buf *b)
 	return b->room + b->unpacked_room;
 }
 
+XVT_ASSERT(XVT_CHUNK_LEN_MAX < UINT32_MAX / XVT_RAWS_LEN, "a chunk's length fits beside its bits");
 XVT_ASSERT(XVT_RAWS_SLOTS == 256, "a slot's number is a byte, and so are low bits of a chunk's");
 
 static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t seq)
@@ -183,7 +185,7 @@ static int make_seen(struct xvt_trace_raws *r)
 	if (r->seen && r->seen_chunks == r->t->chunk_count)
 		return 0;
 	free(r->seen);
-	r->seen = calloc(r->t->chunk_count + 1, 1);
+	r->seen = calloc(r->t->chunk_count + 1, sizeof(*r->seen));
 	r->seen_chunks = r->t->chunk_count;
 	return r->seen ? 0 : -ENOMEM;
 }
@@ -198,7 +200,7 @@ static int see(struct xvt_trace_raws *r, const struct xvt_raws_slot *s)
 	if (make_seen(r))
 		return -ENOMEM;
 	if (chunk < t->chunk_count && !r->seen[chunk]) {
-		r->seen[chunk] = XVT_RAWS_SEEN;
+		r->seen[chunk] = XVT_RAWS_SEEN + XVT_RAWS_LEN * s->raw.len;
 		if (h->flags & XVT_CHUNK_F_ZSTD)
 			r->seen[chunk] |= XVT_RAWS_PACKED;
 		r->nameable += NAMED * (uint64_t)s->raw.len;
@@ -243,7 +245,8 @@ static int get(struct xvt_raws *raws, uint64_t seq, uint32_t count, const struct
 static bool is_read_alone(struct xvt_trace_raws *r, size_t chunk, uint64_t seq)
 {
 	return r->seen && r->seen_chunks == r->t->chunk_count && chunk < r->seen_chunks &&
-	       r->seen[chunk] == XVT_RAWS_SEEN && !find(r, seq);
+	       (r->seen[chunk] & (XVT_RAWS_SEEN | XVT_RAWS_PACKED)) == XVT_RAWS_SEEN &&
+	       !find(r, seq);
 }
 
 /* Returns the length of the piece whose bytes begin at `at`, by its header; 0: it does not fit. */
@@ -303,6 +306,39 @@ void xvt_trace_raws_again(struct xvt_trace_raws *r)
 	r->seen = NULL;
 	r->named = r->nameable = r->spent = 0;
 	r->base.events = 0;
+}
+
+/* What the parts count as nameable, and one reader does not, since it sees each chunk once. */
+static uint64_t seen_again(const struct xvt_trace_raws *const *parts, size_t count)
+{
+	uint64_t bytes = 0;
+
+	for (size_t chunk = 0; chunk < parts[0]->t->chunk_count; chunk++) {
+		bool before = false;
+
+		for (size_t i = 0; i < count; i++) {
+			const uint32_t seen = parts[i]->seen && chunk < parts[i]->seen_chunks
+						      ? parts[i]->seen[chunk]
+						      : 0;
+
+			bytes += before ? NAMED * (uint64_t)(seen / XVT_RAWS_LEN) : 0;
+			before |= seen;
+		}
+	}
+	return bytes;
+}
+
+bool xvt_trace_raws_fit_in_one(const struct xvt_trace_raws *const *parts, size_t count)
+{
+	const struct xvt_trace_raws *first = parts[0];
+	uint64_t spent = 0;
+
+	for (size_t i = 0; i < count; i++)
+		spent += parts[i]->spent;
+	/* One cache that goes on from part to part loads no more than a new one for each. Which
+	 * slots it takes for what may differ a little: half of the limit is far above that. */
+	return spent <= first->budget / 2 &&
+	       (count < 2 || first->nameable - first->named >= seen_again(parts, count));
 }
 
 void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t)

@@ -9,6 +9,7 @@
 #define XVT_RAWS_SLOTS	256u
 #define XVT_RAWS_SEEN	1u /* it was loaded, and passed its checks */
 #define XVT_RAWS_PACKED 2u /* it is compressed */
+#define XVT_RAWS_LEN	4u /* and so many bytes of payload, as a multiple of this */
 struct xvt_trace_raws {
 	struct xvt_raws base; /* first */
 	struct xvt_trace *t;
@@ -19,7 +20,7 @@ struct xvt_trace_raws {
 	uint64_t spent;
 	uint64_t named;	    /* bytes of records that events were said to have */
 	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
-	uint8_t *seen;	    /* XVT_RAWS_SEEN and XVT_RAWS_PACKED of each chunk of the trace */
+	uint32_t *seen;	    /* XVT_RAWS_* of each chunk of the trace; 0: not loaded */
 	size_t seen_chunks; /* of them */
 	bool noted;
 	bool reported_missing;
@@ -45,5 +46,11 @@ int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t seq, uint32_t at
 			     uint8_t **bytes, size_t *room);
 /* All of it may be read again. */
 void xvt_trace_raws_again(struct xvt_trace_raws *r);
+/*
+ * Several readers of copies of a trace have read a part of its events each: the first one those of
+ * its begin, the next one those behind, and so on. Returns whether one reader of them all surely
+ * stays within its limits. None of the parts has gone beyond them.
+ */
+bool xvt_trace_raws_fit_in_one(const struct xvt_trace_raws *const *parts, size_t count);
 
 #endif /* XVT_RAWS_H */

@@ -801,6 +801,40 @@ static bool is_steady(const struct lane *lane, const struct xvt_event_hdr *h, ui
 	return ns == lane->line_ns && s->now_bound_ns <= bound;
 }
 
+/* The new time of the lane's newest event. */
+static uint64_t newest_ns(const struct lane *lane)
+{
+	if (!lane->has_gone_on)
+		return lane->now_ns;
+	return lane->stretch.moves ? stretch_ns(&lane->stretch, lane->guest_clock, lane->rec_ns)
+				   : lane->rec_ns;
+}
+
+static void end_steady(struct xvt_reclock *rc, uint32_t ring)
+{
+	rc->lanes[ring][0].is_steady = false;
+	rc->lanes[ring][1].is_steady = false;
+}
+
+struct xvt_reclock_place xvt_reclock_lane(const struct xvt_reclock *rc, uint32_t ring, bool late)
+{
+	const struct lane *lane = &rc->lanes[ring][late];
+
+	return (struct xvt_reclock_place){ lane->epoch, lane->rec_ns, newest_ns(lane) };
+}
+
+void xvt_reclock_lane_set(struct xvt_reclock *rc, uint32_t ring, bool late,
+			  const struct xvt_reclock_place *place)
+{
+	struct lane *lane = &rc->lanes[ring][late];
+
+	lane->epoch = (size_t)place->epoch;
+	lane->rec_ns = place->rec_ns;
+	lane->now_ns = place->now_ns;
+	lane->has_gone_on = false;
+	end_steady(rc, ring);
+}
+
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
 			      uint64_t *bound_ns)
 {
@@ -812,17 +846,13 @@ uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr
 		*bound_ns = bound_of(rc, h, h->host_ns, bound);
 		return h->host_ns;
 	}
-	if (lane->has_gone_on)
-		lane->now_ns = lane->stretch.moves
-				       ? stretch_ns(&lane->stretch, lane->guest_clock, lane->rec_ns)
-				       : lane->rec_ns;
+	lane->now_ns = newest_ns(lane);
 	lane->has_gone_on = false;
 	ns = place(rc, lane, h);
 	*bound_ns = xvt_likely(lane->in_stretch) ? bound_in_stretch(lane, h, ns, bound)
 						 : bound_of(rc, h, ns, bound);
 	lane->guest_clock = h->guest_clock;
-	rc->lanes[h->ring_flags & XVT_EVENT_RING_MASK][0].is_steady = false;
-	rc->lanes[h->ring_flags & XVT_EVENT_RING_MASK][1].is_steady = false;
+	end_steady(rc, h->ring_flags & XVT_EVENT_RING_MASK);
 	lane->is_steady = is_steady(lane, h, ns, bound);
 	return ns;
 }

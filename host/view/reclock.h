@@ -40,6 +40,22 @@ uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr
  */
 bool xvt_reclock_goes_on(struct xvt_reclock *rc, const struct xvt_event_hdr *h);
 
+/*
+ * Where a lane of a ring is, for such a caller: the recorded time of its newest event, that event's
+ * new time, and its epoch. All that the lane's next events get depends on these three alone.
+ */
+struct xvt_reclock_place {
+	uint64_t epoch;
+	uint64_t rec_ns;
+	uint64_t now_ns;
+};
+
+/* Get or set the place of a known ring's lane. After a set, xvt_reclock_goes_on() returns false for
+ * the ring until its next event is placed. */
+struct xvt_reclock_place xvt_reclock_lane(const struct xvt_reclock *rc, uint32_t ring, bool late);
+void xvt_reclock_lane_set(struct xvt_reclock *rc, uint32_t ring, bool late,
+			  const struct xvt_reclock_place *place);
+
 /* Begin to read the events with from_ns <= new time <= to_ns, or begin anew with others. Returns as
  * xvt_cursor_init(). */
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);

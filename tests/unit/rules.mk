@@ -7,8 +7,9 @@
 
 HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/unit/shared_main.c tests/unit/shared/% tests/unit/guest/%,\
 	    $(wildcard tests/unit/*.c tests/unit/*/*.c)))
-# Between the host's code and these stand tests/unit/faults.c and tests/unit/phase.c.
-HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_read,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new,--wrap=fallocate,--wrap=xvt_ring_set_phase
+# Between the host's code and these stand tests/unit/faults.c, tests/unit/phase.c and
+# tests/unit/counted.c.
+HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_read,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new,--wrap=fallocate,--wrap=xvt_ring_set_phase,--wrap=xvt_counting_walk
 # test_vm_libvirt.c does things to libvirt's "test" domain.
 HOSTT_LIBS = $(shell pkg-config --libs libvirt 2>/dev/null)
 
