@@ -94,13 +94,17 @@ void xvt_session_put_inferred(struct xvt_session *s, struct xvt_ring *r)
  * a machine that never gives one, use a wide one after WIDE_PATIENCE_NS. A wide answer still counts
  * as an answer: the guest is not silent. But it confirms nothing, so meanwhile the waiting records
  * are placed by inferred nodes, as if there had been no answer.
+ *
+ * Where events are only seen, a node is as wide as the recorder looks seldom. Until the ring has a
+ * clock nothing is placed by it, and its rate takes wide nodes that are far enough from each other.
  */
 static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 		     const struct xvt_clock_node *n)
 {
 	uint64_t now = xvt_clock_read();
 
-	if (n->bound_ns <= WIDE_NS || !r->clock.map.count) {
+	if (n->bound_ns <= WIDE_NS || !r->clock.map.count ||
+	    (r->phase == XVT_PHASE_NEW && xvt_vm_of_ring(r)->passive)) {
 		r->measure.wide_clock = 0;
 		return false;
 	}

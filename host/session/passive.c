@@ -202,22 +202,28 @@ static const struct {
 	  "its kernel began the ring's newest page anew: the last events before may be missing" },
 };
 
+/* Returns whether a clock of that rate can go from the newest stamp, read at `newest_clock`, to
+ * `guest` by now: it is no older, nor later than that clock is by now. */
+static bool may_follow(const struct xvt_session *s, uint64_t newest, uint64_t newest_clock,
+		       uint64_t guest, uint64_t hz)
+{
+	const uint64_t later = xvt_ticks_ns(since(xvt_clock_read(), newest_clock), s->clock.hz);
+
+	return guest >= newest && xvt_ticks_ns(guest - newest, hz) < later + SECOND_NS;
+}
+
 /*
- * Returns whether the next entry's stamp can be of the clock before: it is no older than the newest
- * one, nor later than that clock is by now. Where its line is known it tells a change also soon
- * after the boot, when ns and ticks of the TSC are near each other.
+ * Returns whether the next entry's stamp can be of the clock before. Where its line is known it
+ * tells a change also soon after the boot, when ns and ticks of the TSC are near each other.
  */
 static bool clock_goes_on(const struct xvt_session *s, const struct xvt_passive_cpu *c,
 			  const struct xvt_ring *r)
 {
-	const uint64_t now = xvt_clock_read();
-	const uint64_t later = xvt_ticks_ns(since(now, c->newest_clock), s->clock.hz);
-
-	return !c->end_clock || !c->newest_guest || c->trial ||
-	       (c->own.clock >= c->newest_guest &&
-		!(r->measure.source &&
-		  xvt_clock_seen_denies(r->measure.source, c->own.clock, now, ticks(s, JUMP_NS))) &&
-		xvt_ticks_ns(c->own.clock - c->newest_guest, r->clock.map.hz) < later + SECOND_NS);
+	if (!c->end_clock || !c->newest_guest || c->trial)
+		return true;
+	return may_follow(s, c->newest_guest, c->newest_clock, c->own.clock, r->clock.map.hz) &&
+	       !(r->measure.source && xvt_clock_seen_denies(r->measure.source, c->own.clock,
+							    xvt_clock_read(), ticks(s, JUMP_NS)));
 }
 
 /* The kernel's clock is another one from here on. */
@@ -333,6 +339,21 @@ static void put_entries(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, ui
 			 c->part);
 }
 
+/* The scout's newest stamp is of another clock than those before: what was seen says nothing. */
+static void scout_clock(struct xvt_session *s, struct xvt_passive_cpu *c, struct xvt_ring *r,
+			uint64_t newest)
+{
+	const uint64_t hz = xvt_load(&r->ctl->clock_id) == XVT_CLOCK_TSC ? s->clock.hz : LOCAL_HZ;
+
+	if (!c->trial && c->scout_guest &&
+	    !may_follow(s, c->scout_guest, c->scout_seen, newest, hz)) {
+		c->scout_clock = 0;
+		try_clock(s, c, r);
+	}
+	c->scout_guest = newest;
+	c->scout_seen = xvt_clock_read();
+}
+
 /* Before a ring has a clock: pass by what it holds, for the times at which new events are seen. */
 static void look_for_clock(struct xvt_session *s, const struct xvt_passive *p,
 			   struct xvt_passive_cpu *c, struct xvt_ring *r)
@@ -350,11 +371,14 @@ static void look_for_clock(struct xvt_session *s, const struct xvt_passive *p,
 
 		if (!xvt_ftrace_ring_look(&c->scout)) {
 			c->scout_clock = c->scout.happened ? 0 : begun;
+			c->scout_happened |= c->scout.happened;
 			c->scout.happened = 0;
 			return;
 		}
 		while (xvt_ftrace_page_next(&c->scout.page, &e))
 			newest = e.clock;
+		if (newest)
+			scout_clock(s, c, r, newest);
 		saw(s, c, r, newest, c->scout_clock, xvt_clock_read_ordered());
 	}
 }
@@ -365,6 +389,8 @@ static bool begin(const struct xvt_passive *p, struct xvt_passive_cpu *c, struct
 	if (!xvt_ftrace_ring_init(&c->ring, &p->map, c->part))
 		return false;
 	c->begun = true;
+	/* What the ring had before was not read. */
+	c->ring.happened = c->scout_happened & XVT_FTRACE_CLEARED;
 	/* Without a clock, too: nothing may follow what the ring holds. */
 	r->words.enable = r->mode;
 	xvt_store_release(&r->host->enable, r->words.enable);

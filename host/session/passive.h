@@ -20,7 +20,10 @@ struct xvt_passive_cpu {
 	uint64_t end_clock;    /* its newest look that came to its end was begun then; 0: none */
 	uint64_t newest_guest; /* the newest stamp, */
 	uint64_t newest_clock; /* and when it was read */
-	uint64_t scout_clock;  /* the same of the scout */
+	uint64_t scout_clock;  /* as end_clock, of the scout, */
+	uint64_t scout_guest;  /* its newest stamp, */
+	uint64_t scout_seen;   /* and when it was read */
+	uint32_t scout_happened;
 	bool bad_reported;
 	bool settled; /* nothing follows: it was read to its end after the recording was ended */
 };

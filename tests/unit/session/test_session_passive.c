@@ -90,17 +90,28 @@ static struct xvt_vm *add(const char *name, const char *file, bool offset)
 	return xvt_session_find(s, name);
 }
 
-static void setup(void)
+static void begin_session(uint64_t join_timeout_ns)
 {
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .memory_bytes = 64 << 20,
-					   .join_timeout_ns = 1,
+					   .join_timeout_ns = join_timeout_ns,
 					   .stall_timeout_ns = SECOND_NS / 5 };
 
 	recording_begin(&rec, 1, &opt);
 	s = rec.s;
 	share(&g, "ring", 1);
 	vm = add("g", "ring", true);
+}
+
+static void setup(void)
+{
+	begin_session(1);
+}
+
+/* Nothing is emitted before the machine has a clock. */
+static void setup_waiting(void)
+{
+	begin_session(3600 * SECOND_NS);
 }
 
 static void teardown(void)
@@ -232,6 +243,23 @@ static void write_some(struct ftrace_ring *ring, const struct xvt_vm *m, unsigne
 	until_events(m, ring->cpus[0].serial + ring->cpus[1].serial);
 }
 
+static bool has_nodes(const struct xvt_vm *m)
+{
+	for (uint32_t i = 0; i < m->region.g.ring_count; i++) {
+		if (!m->rings[i]->clock.map.count)
+			return false;
+	}
+	return true;
+}
+
+static void write_more(struct ftrace_ring *ring, unsigned int rounds)
+{
+	for (unsigned int i = 0; i < rounds; i++) {
+		ftrace_ring_write(ring, i % CPUS, 1);
+		pass();
+	}
+}
+
 START_TEST(all_events_are_in_the_trace)
 {
 	struct got got;
@@ -307,6 +335,87 @@ START_TEST(a_clock_that_changes_while_it_overwrites_is_another_one)
 	read_events("g", &got);
 	ck_assert_uint_gt(got.bounded, 1000);
 	ck_assert_uint_eq(got.outside, 0);
+}
+END_TEST
+
+/* The kernel takes another clock while the one before is still measured. */
+START_TEST(a_clock_that_changes_before_it_is_known_is_another_one)
+{
+	const uint64_t most_ns = SECOND_NS / 5; /* longer than it takes to see which clock it is */
+	struct got got;
+	uint64_t begin_ns;
+
+	boot_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read()) - 20 * SECOND_NS;
+	ftrace_ring_boot(&g, ADDRESS);
+	begin_ns = guest_ns();
+	while (guest_ns() < begin_ns + most_ns) {
+		for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+			ftrace_ring_write(&g, cpu, 1);
+		pass();
+	}
+	tsc_hz = s->clock.hz;
+	tsc_from = xvt_u64_scale(guest_ns(), tsc_hz, SECOND_NS);
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		ftrace_ring_clear(&g, cpu);
+	for (int i = 0; (i < 1000 || !is_live(vm)) && i < PASSES_MAX; i++) {
+		ftrace_ring_write(&g, i % CPUS, 1);
+		pass();
+	}
+	ck_assert(is_live(vm));
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		ck_assert_uint_eq(xvt_load(&vm->rings[cpu]->ctl->clock_id), XVT_CLOCK_TSC);
+	write_more(&g, 500);
+	read_events("g", &got);
+	ck_assert_uint_gt(got.bounded, 400);
+	ck_assert_uint_eq(got.outside, 0);
+	ck_assert(has_note("its ring was emptied"));
+}
+END_TEST
+
+/* A recorder that comes by too seldom knows each moment badly, and after a while the rate well. */
+START_TEST(rare_looks_are_measurements_too)
+{
+	const struct xvt_clock_map *map;
+	int i;
+
+	ftrace_ring_boot(&g, ADDRESS);
+	for (i = 0; i < 300 && !(vm->rings && vm->rings[0]->clock.map.count > 2); i++) {
+		const uint64_t until_ns = guest_ns() + 6000000;
+
+		for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+			ftrace_ring_write(&g, cpu, 1);
+		while (guest_ns() < until_ns)
+			;
+		pass();
+	}
+	map = &vm->rings[0]->clock.map;
+	ck_assert_uint_gt(map->count, 2);
+	ck_assert_uint_gt(map->measured.bound_ns, 2000000);
+}
+END_TEST
+
+/*
+ * The recording ends before any clock is known. 0: some events were seen; 1: the guest had died; 2:
+ * one moment of each clock was measured.
+ */
+START_TEST(a_recording_that_is_too_short_for_a_clock_has_the_events)
+{
+	struct got got;
+
+	ftrace_ring_boot(&g, ADDRESS);
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		ftrace_ring_write(&g, cpu, _i == 3 ? 700 : 200);
+	for (int i = 0; !vm->rings && i < PASSES_MAX; i++)
+		pass();
+	ck_assert_ptr_nonnull(vm->rings);
+	for (int i = 0; i < 5 || (_i == 2 && !has_nodes(vm)); i++) {
+		for (unsigned int cpu = 0; _i != 1 && cpu < CPUS; cpu++)
+			ftrace_ring_write(&g, cpu, 1);
+		pass();
+	}
+	ck_assert(!is_live(vm));
+	read_events("g", &got);
+	ck_assert_uint_eq(got.events, g.cpus[0].serial + g.cpus[1].serial);
 }
 END_TEST
 
@@ -407,6 +516,13 @@ Suite *session_passive_suite(void)
 	tcase_add_loop_test(tc, garbage_harms_no_other_machine, 0, 4);
 	tcase_add_test(tc, a_ring_of_another_size_ends_the_machine);
 	tcase_add_loop_test(tc, a_path_that_is_none_is_refused, 0, 4);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("waiting");
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup_waiting, teardown);
+	tcase_add_test(tc, a_clock_that_changes_before_it_is_known_is_another_one);
+	tcase_add_test(tc, rare_looks_are_measurements_too);
+	tcase_add_loop_test(tc, a_recording_that_is_too_short_for_a_clock_has_the_events, 0, 4);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
