@@ -23,7 +23,7 @@
 #include "vmm/libvirt.h"
 
 #define NAME_WIDTH     20
-#define MODULE_WIDTH   8
+#define WAY_WIDTH      8
 #define RECORDER_WIDTH 13 /* a pid, and "armed" */
 
 struct guests_options {
@@ -48,6 +48,8 @@ struct guest {
 	struct xvt_region_look look;	   /* of a machine with a region */
 	char server[XVT_BELL_SERVER_PATH]; /* socket of its doorbell's server; "": it is polled */
 	uint64_t armed_by;		   /* pid of the recorder that keeps it armed; 0: none */
+	uint64_t ftrace_by; /* that of the recorder that reads its kernel's ring; 0: none */
+	char *ring_file;    /* with ftrace_by: what has that ring */
 	/* with --events, of a formatted region: */
 	struct xvt_guest_events events;
 	int events_err; /* of reading them */
@@ -107,7 +109,7 @@ static void on_region(void *arg, const char *path)
 	look_at(g);
 }
 
-/* ------------------------------------------------------------------ what keeps them armed */
+/* ------------------------------------------------------------------ what recorders know of them */
 
 /* of: one of the "flight_recorders" of the recorder `rec`, whose paths may begin in its folder. */
 static void add_armed(struct guests *all, const struct xvt_json_value *rec,
@@ -128,32 +130,60 @@ static void add_armed(struct guests *all, const struct xvt_json_value *rec,
 	}
 }
 
-static bool all_recorded(const struct guests *all)
+static struct guest *without_region(struct guests *all, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < all->n; i++) {
-		if (all->v[i].domain.region[0] && !all->v[i].look.recorder)
-			return false;
+		if (!all->v[i].domain.region[0] && !strcmp(all->v[i].domain.name, name))
+			return &all->v[i];
 	}
-	return true;
+	return NULL;
 }
 
-/* A region that is kept armed is not locked, so only the recorders know of it. */
-static void find_armed(struct guests *all)
+/* A machine of the recorder `rec`: one of which the ring of its kernel is read has no region, and
+ * no recorder can be found by its file. */
+static void add_ftrace(struct guests *all, const struct xvt_json_value *rec,
+		       const struct xvt_json_value *of)
+{
+	const char *name = xvt_answer_text(of, "name");
+	char path[PATH_MAX];
+	struct guest *g;
+
+	if (strcmp(xvt_answer_text(of, "way"), "ftrace") != 0 ||
+	    !strcmp(xvt_answer_text(of, "phase"), "gone") ||
+	    xvt_path_join(xvt_answer_text(rec, "cwd"), xvt_answer_text(of, "region"), path))
+		return;
+	g = without_region(all, name);
+	if (!g)
+		g = new_guest(all);
+	if (!g)
+		return;
+	snprintf(g->domain.name, sizeof(g->domain.name), "%s", name);
+	free(g->ring_file);
+	g->ring_file = strdup(path);
+	if (!g->ring_file)
+		all->err = -ENOMEM;
+	g->ftrace_by = xvt_answer_number(rec, "pid");
+}
+
+/* A region that is kept armed is not locked, nor is the file of a kernel's ring: only the recorders
+ * know of them. */
+static void ask_recorders(struct guests *all)
 {
 	struct xvt_answers answers = { .quiet = true };
 	size_t i, k;
 
-	if (all_recorded(all))
-		return;
 	xvt_answers_gather(&answers, NULL);
 	for (i = 0; i < answers.n; i++) {
-		const struct xvt_json_value *rec = answers.v[i].lines[0];
+		const struct xvt_answer *a = &answers.v[i];
+		const struct xvt_json_value *rec = a->lines[0];
 		const struct xvt_json_value *list = xvt_json_get(rec, "flight_recorders");
 
 		for (k = 0; k < xvt_json_count(list); k++)
 			add_armed(all, rec, xvt_json_at(list, k));
+		for (k = 1; k < a->n; k = xvt_answer_vm_end(a, k))
+			add_ftrace(all, rec, a->lines[k]);
 	}
 	xvt_answers_forget(&answers);
 }
@@ -170,9 +200,30 @@ static const char *module_of(const struct guest *g)
 	return xvt_region_kind_text(g->look.kind);
 }
 
+/* What writes its events; NULL: nothing does, or that is not known. */
+static const char *way_of(const struct guest *g)
+{
+	if (g->ftrace_by)
+		return "ftrace";
+	if (!g->domain.region[0] || g->look.err)
+		return NULL;
+	switch (g->look.kind) {
+	case XVT_KIND_LINUX:
+		return "module";
+	case XVT_KIND_USER:
+		return "libxvt";
+	case XVT_KIND_BARE:
+		return "bare";
+	default:
+		return NULL;
+	}
+}
+
 /* Why the machine cannot be recorded now, and what to do; NULL: it can. */
 static const char *problem_of(const struct guest *g)
 {
+	if (g->ftrace_by)
+		return NULL;
 	if (!g->domain.region[0])
 		return "no region: `xvtrace attach` gives it one";
 	if (g->look.err && g->look.err != -EAGAIN)
@@ -218,6 +269,8 @@ static void put_recorder(struct xvt_out *o, const struct guest *g)
 
 	if (g->look.recorder)
 		snprintf(text, sizeof(text), "%d", (int)g->look.recorder);
+	else if (g->ftrace_by)
+		snprintf(text, sizeof(text), "%" PRIu64, g->ftrace_by);
 	else if (g->armed_by)
 		snprintf(text, sizeof(text), "%" PRIu64 " armed", g->armed_by);
 	xvt_out_printf(o, "%*s  ", RECORDER_WIDTH, text);
@@ -229,7 +282,7 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 
 	put_padded(o, g->domain.name, NAME_WIDTH);
 	put_padded(o, g->is_domain ? "domain" : "-", 6);
-	put_padded(o, module_of(g), MODULE_WIDTH);
+	put_padded(o, way_of(g) ? way_of(g) : module_of(g), WAY_WIDTH);
 	if (g->domain.region[0] && !g->look.err)
 		xvt_out_printf(o, "%5u %5" PRIu64 "K %-7s ", g->look.rings,
 			       g->look.ring_bytes / 1024, xvt_clock_id_text(g->look.clock_id));
@@ -237,7 +290,7 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 		xvt_out_printf(o, "%5s %6s %-7s ", "-", "-", "-");
 	xvt_out_printf(o, "%-6s ", consent_text(g, "yes", "no", "-"));
 	put_recorder(o, g);
-	put_path(o, g->domain.region, "-");
+	put_path(o, g->ring_file ? g->ring_file : g->domain.region, "-");
 	xvt_out_str(o, "  ");
 	put_path(o, g->server, g->domain.region[0] ? "polled" : "-");
 	if (problem) {
@@ -265,7 +318,7 @@ static void put_table(struct xvt_out *o, const struct guests *all, const char *n
 
 	if (all->n)
 		xvt_out_printf(o, "%-*s %-6s %-*s %5s %6s %-7s %-6s %*s  %s\n", NAME_WIDTH,
-			       "MACHINE", "KIND", MODULE_WIDTH, "MODULE", "RINGS", "OF", "CLOCK",
+			       "MACHINE", "KIND", WAY_WIDTH, "WAY", "RINGS", "OF", "CLOCK",
 			       "EVENTS", RECORDER_WIDTH, "RECORDER", "REGION  DOORBELL");
 	else
 		xvt_out_str(o, "no running domain, and no region\n");
@@ -289,6 +342,8 @@ static int keep_named(struct guests *all, const char *name)
 	for (i = 0; i < all->n; i++) {
 		if (!strcmp(all->v[i].domain.name, name))
 			all->v[kept++] = all->v[i];
+		else
+			free(all->v[i].ring_file);
 	}
 	all->n = kept;
 	return kept ? 0 : -ENOENT;
@@ -355,7 +410,9 @@ static void put_events(struct xvt_out *o, const struct guest *g)
 		const char *problem = problem_of(g);
 
 		xvt_out_str(o, ": its events are not known: ");
-		put_clean(o, problem ? problem : "?");
+		put_clean(o, g->ftrace_by ? "the ring of its kernel has no formats"
+			     : problem	  ? problem
+					  : "?");
 		xvt_out_char(o, '\n');
 		return;
 	}
@@ -443,12 +500,19 @@ static void add_guest(struct xvt_json *to, const struct guest *g, bool events)
 		xvt_json_add_u64(to, "clock_hz", look->clock_hz);
 		xvt_json_add_bool(to, "refused_other", look->refused_other);
 	}
+	if (way_of(g))
+		xvt_json_add_text(to, "way", way_of(g));
+	else
+		xvt_json_add_null(to, "way");
+	if (g->ring_file)
+		xvt_json_add_text(to, "ring_file", g->ring_file);
 	if (consent)
 		xvt_json_add_text(to, "host_events", consent);
 	else
 		xvt_json_add_null(to, "host_events");
-	if (look->recorder)
-		xvt_json_add_u64(to, "recorder", (uint64_t)look->recorder);
+	if (look->recorder || g->ftrace_by)
+		xvt_json_add_u64(to, "recorder",
+				 look->recorder ? (uint64_t)look->recorder : g->ftrace_by);
 	else
 		xvt_json_add_null(to, "recorder");
 	if (g->armed_by)
@@ -528,8 +592,10 @@ static void forget(struct guests *all)
 {
 	size_t i;
 
-	for (i = 0; i < all->n; i++)
+	for (i = 0; i < all->n; i++) {
 		free(all->v[i].events.v);
+		free(all->v[i].ring_file);
+	}
 	free(all->v);
 }
 
@@ -563,7 +629,7 @@ static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_FAIL;
 	}
 	xvt_find_regions(on_region, &all);
-	find_armed(&all);
+	ask_recorders(&all);
 	if (opt.events)
 		status = show_events(&all, &opt, first < argc ? argv[first] : NULL,
 				     no_libvirt ? why : NULL);

@@ -18,6 +18,7 @@
 
 #define NAME_WIDTH  16
 #define PHASE_WIDTH 6
+#define WAY_WIDTH   7
 #define STATE_LEN   128
 
 struct status_options {
@@ -277,6 +278,7 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 	put_loss(o, 10, xvt_answer_number(r, "lost"));
 	xvt_out_printf(o, " %6" PRIu64 " %4" PRIu64 "%%  ", xvt_answer_number(r, "late"),
 		       xvt_answer_full(r));
+	put_column(o, xvt_answer_text(vm, "way"), WAY_WIDTH);
 	if (!strcmp(source, "none"))
 		xvt_out_str(o, "no clock");
 	else
@@ -365,9 +367,9 @@ static int print_text(const struct xvt_answers *all, struct xvt_out *o)
 		if (i)
 			xvt_out_char(o, '\n');
 		put_recorder(o, a);
-		xvt_out_printf(o, "\n%-16s %5s %-6s %9s %7s %8s %8s %12s %10s %6s %5s  %s\n",
+		xvt_out_printf(o, "\n%-16s %5s %-6s %9s %7s %8s %8s %12s %10s %6s %5s  %-7s %s\n",
 			       "MACHINE", "CPU", "STATE", "EVENTS/S", "LOST/S", "LAG", "CLOCK",
-			       "EVENTS", "LOST", "LATE", "FULL", "SOURCE");
+			       "EVENTS", "LOST", "LATE", "FULL", "WAY", "SOURCE");
 		for (k = 1; k < a->n; k = xvt_answer_vm_end(a, k))
 			put_vm(o, a, k, xvt_answer_vm_end(a, k));
 		put_flight_recorders(o, a->lines[0]);

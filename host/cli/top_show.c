@@ -284,6 +284,7 @@ static void put_head(struct xvt_out *o, size_t width)
 		xvt_out_str(o, columns[i].head);
 		align_right(o, from, columns[i].width);
 	}
+	xvt_out_str(o, "  WAY");
 }
 
 static void put_machine(struct xvt_out *o, const struct xvt_top *t, const struct xvt_top_machine *m,
@@ -303,6 +304,8 @@ static void put_machine(struct xvt_out *o, const struct xvt_top *t, const struct
 		}
 		put_value(o, m, i);
 	}
+	xvt_out_str(o, "  ");
+	put_text(o, xvt_answer_text(m->line, "way"));
 	put_remarks(o, m, "  ");
 }
 

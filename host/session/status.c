@@ -262,6 +262,27 @@ static void add_waits(struct xvt_json *j, const struct xvt_vm *v)
 	xvt_json_add_text(j, "waits_text", xvt_session_vm_waits_text(v, w, text));
 }
 
+/* What writes the events that are read. */
+static const char *vm_way(const struct xvt_vm *v)
+{
+	if (xvt_vm_is_host(v))
+		return "host";
+	if (v->passive)
+		return "ftrace";
+	if (v->phase == XVT_VM_WAITING)
+		return "region"; /* nothing has formatted it */
+	switch (v->region.hdr.kind) {
+	case XVT_KIND_LINUX:
+		return "module";
+	case XVT_KIND_USER:
+		return "libxvt";
+	case XVT_KIND_BARE:
+		return "bare";
+	default:
+		return "region";
+	}
+}
+
 static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
 {
 	char uuid[XVT_UUID_TEXT];
@@ -269,7 +290,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_uuid_text(v->uuid, uuid);
 	xvt_json_add_text(j, "name", v->name);
 	xvt_json_add_text(j, "kind", xvt_vm_is_host(v) ? "host" : "guest");
-	xvt_json_add_text(j, "way", xvt_vm_is_host(v) ? "host" : v->passive ? "ftrace" : "region");
+	xvt_json_add_text(j, "way", vm_way(v));
 	xvt_json_add_text(j, "uuid", uuid);
 	if (xvt_vm_is_host(v))
 		xvt_json_add_null(j, "region");

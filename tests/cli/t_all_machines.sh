@@ -139,6 +139,20 @@ kill -INT $recorder
 wait $recorder
 filter='.machines[] | select(.name == "a").recorder == null'
 check "guests: none after its end" guests
+# A machine of which the ring of its kernel is read: of a domain without a region, and of no domain.
+truncate -s 1M "$shm/kernel-ring"
+(cd "$shm" && exec "$program" record -q -o "$work/ring.xvt" -r bare=ftrace:kernel-ring@4096 -r lone="ftrace:$shm/kernel-ring" --join-timeout 0 2>/dev/null) &
+recorder=$!
+pids+=($recorder)
+filter="(.machines | map({(.name): .}) | add) as \$m | all(\$m.bare, \$m.lone; .way == \"ftrace\" and .region == null and .ring_file == \"$shm/kernel-ring\" and .recorder == $recorder and .problem == null) and
+	\$m.bare.domain and (\$m.lone.domain | not) and \$m.new.way == null"
+check "guests: the machines whose kernel's ring is read" poll guests -c "$uri"
+check "guests: the table says so" eval '"$xvtrace" guests -c "$uri" | grep -q "^bare  *domain ftrace .* $recorder  $shm/kernel-ring  -\$"'
+check "guests: their events have no names" eval '"$xvtrace" guests -c "$uri" --events | grep -q "^lone: its events are not known: the ring of its kernel has no formats"'
+kill -INT $recorder
+wait $recorder
+filter='all(.machines[]; .way != "ftrace")'
+check "guests: none after its end" guests -c "$uri"
 # Paths of a recorder begin in its own folder.
 (cd "$shm" && exec "$program" record -q -o "$work/set/" -r a=xvtrace-a -r b="$shm/xvtrace-b" --flight-recorder a --join-timeout 0 2>/dev/null) &
 recorder=$!

@@ -196,6 +196,8 @@ wait "$recorder" 2>/dev/null
 end_writer
 record "$work/t.xvt" -r g10="$work/f" -r g11="$work/blank" --join-timeout 600
 check "the next one has its rings" poll says '.recorders[0].vms[0].rings | length == 2 and all(.[]; .clock.source == "none" and .clock.bound_ns_max > 9e18)'
+check "what has written to a region is said, and that nothing has" says '[.recorders[0].vms[].way] == ["libxvt", "region"]'
+check "... also in the table" eval '"$xvtrace" status >"$work/out" && test "$(grep -c "^g10 .*%  libxvt  no clock$" "$work/out")" -eq 2'
 check "their clocks are no exact ones" eval '"$xvtrace" status >"$work/out" && test "$(grep -c "^g10 .*  no clock$" "$work/out")" -eq 2'
 end
 

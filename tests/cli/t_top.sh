@@ -54,8 +54,8 @@ check "and its sums" grep -q "^  3 machines, 3 rings: 0 events/s, lost 0/s; " "$
 check "a machine's numbers are those of status, whatever its name" test "$(row 'o\x1b[2Jd\u202e')" = "$(wants 0)"
 check "also of one that has lost events" test "$(row b)" = "$(wants 1)"
 check "and it has lost some" test "$(row b | cut -d' ' -f4)" -gt 0
-check "its state, and its rings" grep -qE '^b +live .* 1/1$' "$work/out"
-check "one that is waited for says so" grep -qE '^blank +waiting .* - .* 0/0$' "$work/out"
+check "its state, and its rings" grep -qE '^b +live .* 1/1  libxvt$' "$work/out"
+check "one that is waited for says so" grep -qE '^blank +waiting .* - .* 0/0  region$' "$work/out"
 # Colours: on a terminal. Without them it is the same table.
 plain() { tr '\033' @ <"$1" | sed 's/@\[[0-9]*m//g'; }
 # tty WORDS...: into a terminal
