@@ -65,9 +65,10 @@ void xvt_flight_job_bound(struct xvt_flight_job *job, const struct xvt_armed *ma
 	uint64_t rings;
 	const uint64_t held = xvt_armed_held(machines, &rings);
 	const uint64_t fits = most_bytes > OVERHEAD ? (most_bytes - OVERHEAD) / GROWTH : 1;
+	const uint64_t share = rings && fits > rings ? fits / rings : 1;
 
 	job->most_bytes = most_bytes;
-	job->ring_bytes = most_bytes && held > fits && rings ? fits / rings : 0;
+	job->ring_bytes = most_bytes && held > fits && rings ? share : 0;
 }
 
 /* ------------------------------------------------------------------ the child */

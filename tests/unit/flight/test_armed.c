@@ -529,6 +529,11 @@ START_TEST(each_ring_has_a_share_of_a_bounded_trace)
 	xvt_flight_job_bound(job, armed, (256 << 10) + 4 * held - 4);
 	ck_assert_uint_eq(job->ring_bytes, (held - 1) / RINGS);
 	ck_assert_uint_eq(job->most_bytes, (256 << 10) + 4 * held - 4);
+	/* However small the share, it is one: 0 would be all of a ring. */
+	xvt_flight_job_bound(job, armed, 1);
+	ck_assert_uint_eq(job->ring_bytes, 1);
+	xvt_flight_job_bound(job, armed, (256 << 10) + 4 * 2);
+	ck_assert_uint_eq(job->ring_bytes, 1);
 	xvt_flight_job_free(job);
 }
 END_TEST
