@@ -145,6 +145,9 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, dat_suite());
 	srunner_add_suite(runner, verify_suite());
 	srunner_add_suite(runner, serve_suite());
+	srunner_add_suite(runner, answers_suite());
+	srunner_add_suite(runner, metrics_suite());
+	srunner_add_suite(runner, requests_suite());
 	srunner_add_suite(runner, http_suite());
 	srunner_add_suite(runner, armed_suite());
 	srunner_add_suite(runner, snapshots_suite());

@@ -119,6 +119,9 @@ Suite *keep_old_suite(void);
 /* control */
 Suite *http_suite(void);
 Suite *serve_suite(void);
+Suite *answers_suite(void);
+Suite *metrics_suite(void);
+Suite *requests_suite(void);
 /* cli */
 Suite *stat_suite(void);
 
