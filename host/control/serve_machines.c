@@ -13,6 +13,7 @@
 #include "base/machine_name.h"
 #include "base/vec.h"
 #include "flight/armed.h"
+#include "record/event_lines.h"
 #include "record/regions.h"
 #include "vmm/processes.h"
 
@@ -203,7 +204,7 @@ static int event_lines(const char *line, char *lines, size_t size, char *why, si
 		const int n = snprintf(lines + used, size - used, "+%s%s\n", event,
 				       strchr(event, ':') ? "" : ":*");
 
-		if (strchr(event, '\n') || (size_t)n >= size - used)
+		if (!xvt_is_event_word(event) || (size_t)n >= size - used)
 			err = because(-EINVAL, why, why_size,
 				      "an event is SYSTEM:EVENT or SYSTEM, and all have room for "
 				      "%zu bytes",

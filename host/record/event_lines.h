@@ -3,7 +3,12 @@
 #ifndef XVT_EVENT_LINES_H
 #define XVT_EVENT_LINES_H
 
+#include <stdbool.h>
+
 #include "options/opt.h"
+
+/* Returns whether a word is SYSTEM:EVENT, or SYSTEM for all of its events, and can be a line. */
+bool xvt_is_event_word(const char *word);
 
 /*
  * Make the request that guests read: a line "+SYS:EVENT" for each word of the list; SYS alone is

@@ -388,6 +388,9 @@ START_TEST(guests_are_asked_for_events)
 
 	refuses("{\"do\":\"events\",\"machines\":[\"g1\"]}", "events needs \\\"events\\\":");
 	refuses(EVENTS("\"irq\\nx\""), "an event is SYSTEM:EVENT or SYSTEM");
+	refuses(EVENTS("\":\""), "an event is SYSTEM:EVENT or SYSTEM");
+	refuses(EVENTS("\"irq:\""), "an event is SYSTEM:EVENT or SYSTEM");
+	refuses(EVENTS("\":x\""), "an event is SYSTEM:EVENT or SYSTEM");
 	while (strlen(many) < XVT_REQUEST_LEN * 2 && strlen(many) + 200 < sizeof(many))
 		strcat(many, ",\"system_of_a_long_name:and_event\"");
 	strcat(many, "]}");
