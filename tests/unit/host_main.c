@@ -155,6 +155,10 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, trigger_suite());
 	srunner_add_suite(runner, record_words_suite());
 	srunner_add_suite(runner, keep_old_suite());
+	srunner_add_suite(runner, outcome_suite());
+	srunner_add_suite(runner, found_suite());
+	srunner_add_suite(runner, compress_idle_suite());
+	srunner_add_suite(runner, output_suite());
 	srunner_add_suite(runner, opt_file_suite());
 	srunner_add_suite(runner, stat_suite());
 	/* make check runs these two beside the others. */

@@ -7,9 +7,12 @@
 
 HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/unit/shared_main.c tests/unit/shared/% tests/unit/guest/%,\
 	    $(wildcard tests/unit/*.c tests/unit/*/*.c)))
-# Between the host's code and these stand tests/unit/faults.c, tests/unit/phase.c and
-# tests/unit/counted.c.
-HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_read,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new,--wrap=fallocate,--wrap=xvt_ring_set_phase,--wrap=xvt_counting_walk
+# Between the host's code and these stand tests/unit/faults.c, phase.c, counted.c and
+# record/test_compress_idle.c.
+HOSTT_WRAPPED = xvt_loop_write xvt_loop_read xvt_loop_run xvt_loop_run_only malloc realloc xvt_packer_new \
+	fallocate xvt_ring_set_phase xvt_counting_walk xvt_compressor_new xvt_compressor_free xvt_compressor_pid \
+	xvt_compressor_ask xvt_compressor_answer
+HOSTT_WRAP = $(HOSTT_WRAPPED:%=-Wl,--wrap=%)
 # test_vm_libvirt.c does things to libvirt's "test" domain.
 HOSTT_LIBS = $(shell pkg-config --libs libvirt 2>/dev/null)
 

@@ -116,6 +116,10 @@ Suite *trigger_suite(void);
 /* record */
 Suite *record_words_suite(void);
 Suite *keep_old_suite(void);
+Suite *outcome_suite(void);
+Suite *found_suite(void);
+Suite *compress_idle_suite(void);
+Suite *output_suite(void);
 /* control */
 Suite *http_suite(void);
 Suite *serve_suite(void);
