@@ -50,3 +50,10 @@ PROOFS += proof-analyze-mutants
 .PHONY: proof-analyze-mutants
 proof-analyze-mutants: $(BUILD)/tests/host-check
 	$(Q)TABLE=tests/unit/analyze/mutants.txt bash tests/clocks/mutants.sh
+
+# Of what a recorder does beside its session.
+PROOFS += proof-recorder-mutants
+.PHONY: proof-recorder-mutants
+proof-recorder-mutants: $(BUILD)/tests/host-check
+	$(Q)for part in record flight control; do \
+		TABLE=tests/unit/$$part/mutants.txt bash tests/clocks/mutants.sh || exit 1; done

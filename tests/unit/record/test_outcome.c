@@ -132,6 +132,8 @@ START_TEST(a_machine_that_gave_none_is_told)
 	ck_assert(!xvt_outcome_take(&o, r.rec.session, r.rec.sink, true, true));
 	ck_assert_str_eq(said(), "");
 	xvt_session_vm_expect(guest());
+	ck_assert(!xvt_outcome_take(&o, r.rec.session, r.rec.sink, false, false));
+	said_has("g1: warning: no event of it came: ");
 	ck_assert(!xvt_outcome_take(&o, r.rec.session, r.rec.sink, false, true));
 	ck_assert_str_eq(said(), "");
 	ck_assert(xvt_outcome_take(&o, r.rec.session, r.rec.sink, true, true));
