@@ -10,10 +10,13 @@
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
 #define PAUSE_NS 5000000ull
 #define TICK_NS	 20ull
+#define BILLION	 1000000000u
 #define WOBBLES_LEAST                                                                          \
 	3	      /* gaps that differ, of a clock that is set forward or back all the time \
 		       */
 #define GAPS_LEAST  8 /* that show how far a clock is set forward */
+/* What is known of a gap is at most this part of it, if it shall say how even the clock is. */
+#define EVEN_PART   100
 /* Nodes that a record is held against beside those around it: a guest can have all records so. */
 #define NODES_BACK  64
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
@@ -356,6 +359,83 @@ static uint64_t step_ns(const struct xvt_clock_map *m)
 	return ns > TICK_NS ? ns : 0;
 }
 
+static uint64_t off_ns(const struct xvt_clock_map *m, const struct xvt_rate_gap *g)
+{
+	return xvt_u64_apart(ticks_ns(m, g->ticks), g->host_ns);
+}
+
+/*
+ * The most that the losses of two gaps differ by, if the clock's rate is off by its doubt; whether
+ * it is faster or slower than the nominal one is open. UINT64_MAX: they may be the same.
+ */
+static uint64_t step_of_two(const struct xvt_clock_map *m, const struct xvt_rate_gap *a,
+			    const struct xvt_rate_gap *b)
+{
+	const uint64_t apart = xvt_u64_scale(xvt_u64_apart(a->host_ns, b->host_ns), m->hz_doubt_ppb,
+					     BILLION),
+		       off = sum(off_ns(m, a), off_ns(m, b)), doubt = sum(a->doubt_ns, b->doubt_ns),
+		       least = sum(doubt, xvt_u64_scale(doubt, m->hz_doubt_ppb, BILLION));
+
+	return apart > sum(off, least) ? sum(apart, sum(off, doubt)) : UINT64_MAX;
+}
+
+/*
+ * By how much a step may move the clock, ns, if it has a rate that is as far from the nominal one
+ * as that may be off, and steps of one size bring it back to that all the time. By such steps a
+ * gap's loss is a multiple of the step. So two gaps whose losses differ for certain differ by a
+ * step or more. UINT64_MAX: no two do. That all gaps agree is not enough: they do as well where the
+ * clock is measured in step with its steps, however large those are.
+ */
+static uint64_t step_most(const struct xvt_clock_map *m)
+{
+	const struct xvt_rate_gap *g = m->even.kept, *end = g + XVT_RATE_GAPS, *h;
+	uint64_t most = UINT64_MAX, widest = 0;
+
+	if (m->even.count < XVT_RATE_GAPS)
+		return UINT64_MAX;
+	for (; g < end; g++) {
+		if (off_ns(m, g) > g->doubt_ns)
+			return UINT64_MAX;
+		widest = xvt_u64_larger(widest, g->doubt_ns);
+		for (h = g + 1; h < end; h++) {
+			const uint64_t step = step_of_two(m, g, h);
+
+			most = step < most ? step : most;
+		}
+	}
+	return most == UINT64_MAX ? most : sum(most, widest);
+}
+
+/* How far a clock of one rate may be from the nominal one within host_ns, by the gaps that agree
+ * with it. */
+static uint64_t drift_ns(const struct xvt_clock_map *m, uint64_t host_ns)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < XVT_RATE_GAPS; i++) {
+		const struct xvt_rate_gap *g = &m->even.kept[i];
+		const uint64_t ns = xvt_u64_scale(host_ns, 2 * g->doubt_ns, g->host_ns);
+
+		least = ns < least ? ns : least;
+	}
+	return least;
+}
+
+/* What the error of the nominal rate makes of a gap. */
+static uint64_t doubt_ns(const struct xvt_clock_map *m, uint64_t host_ns)
+{
+	const uint64_t whole = xvt_u64_scale(host_ns, m->hz_doubt_ppb, BILLION);
+	uint64_t steps;
+
+	if (!whole)
+		return 0;
+	steps = step_most(m);
+	if (steps >= whole)
+		return whole;
+	steps = sum(steps, drift_ns(m, host_ns));
+	return steps < whole ? steps : whole;
+}
+
 /* The most, in ns, that the clock may be off the line through both nodes: its creep, wander and
  * steps, the error of its rate, and the host clock's own knees in between. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
@@ -368,7 +448,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 	if (one_formula(from, to))
 		return bend;
 	own = xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
-	own = sum(own, xvt_u64_scale(host_ns, m->hz_doubt_ppb, 1000000000u));
+	own = sum(own, doubt_ns(m, host_ns));
 	own = sum(own, step_ns(m));
 	own = sum(own, xvt_clock_wander(host_ns));
 	return sum(bend, sum(own, xvt_u64_larger(changed(m, from, to).least_ns, wobble(m))));
@@ -513,6 +593,25 @@ static void note_change(struct xvt_clock_map *m, const struct xvt_clock_node *no
 	m->gaps.count++;
 }
 
+/* A gap goes on until its measurements are narrow beside it. */
+static void note_even(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	const struct xvt_clock_node *from = &m->even.from;
+	struct xvt_rate_gap gap;
+
+	if (!from->source || node->epoch != from->epoch || node->flags & XVT_NODE_F_CHANGED) {
+		m->even.count = 0;
+		m->even.from = *node;
+		return;
+	}
+	gap = (struct xvt_rate_gap){ node->guest - from->guest, node->host_ns - from->host_ns,
+				     sum(from->bound_ns, node->bound_ns) };
+	if (gap.doubt_ns > gap.host_ns / EVEN_PART)
+		return;
+	m->even.kept[m->even.count++ % XVT_RATE_GAPS] = gap;
+	m->even.from = *node;
+}
+
 /* Notes a measured node, which settles the bounds of the drain's nodes before it. */
 static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *node)
 {
@@ -530,6 +629,7 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 		m->gains[1] = m->gains[0];
 		m->gains[0] = gain_of(m, &m->measured, node);
 	}
+	note_even(m, node);
 	m->measured = *node;
 }
 

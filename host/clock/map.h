@@ -12,6 +12,7 @@
 #define XVT_CLOCK_H
 
 #include "clock/host_clock.h"
+#include "clock/rate.h"
 #include "base/pool.h"
 #include "trace/lines.h"
 #include "trace/nodes.h"
@@ -118,6 +119,11 @@ struct xvt_clock_map {
 		uint64_t most_ns[XVT_CLOCK_CHANGES];
 		size_t count;
 	} gaps; /* how the gains of the last ones changed, in any order */
+	struct {
+		struct xvt_clock_node from;		 /* begin of the next one; source 0: none */
+		struct xvt_rate_gap kept[XVT_RATE_GAPS]; /* in any order */
+		size_t count;
+	} even; /* the last gaps that are fine enough to say how even the clock is */
 	/*
 	 * Rate of the host's counter, Hz, if the guest's may tick at it and be set forward now and
 	 * then, as KVM does on a host that cannot scale a TSC. 0: the guest's clock has a rate of

@@ -282,6 +282,61 @@ static void make_sawback(struct plan *p, struct random *r)
 	note(p, "set back each %.2f ms by %.1f us", period * 1e3, period * part * 1e6);
 }
 
+/* Part of the time that the clock loses, or that a claim is off by: more than a measurement of the
+ * usual kind leaves open, and as much as is plausible. */
+static double part_off(struct random *r)
+{
+	return random_size(r, 1.0 / 31, 0.3);
+}
+
+/* Answers that last so long that no measurement shows a rate. */
+static void wide(struct plan *p, double answer_s)
+{
+	p->answer = ANSWER_LATE;
+	p->answer_delay_s = answer_s;
+	note(p, "answers last %.1f us; ", p->answer_delay_s * 1e6);
+}
+
+/* The claim is what the clock counts at between two setbacks, and no gap shows that. */
+static void make_setback(struct plan *p, struct random *r)
+{
+	const double part = part_off(r), period = random_size(r, 2e-5, 0.02);
+
+	wide(p, random_size(r, 3e-4, 5e-3));
+	for (double t = period * random_between(r, 0, 1); t < p->seconds + 1; t += period)
+		clock_step(&p->clock[0], t, -period * part);
+	p->claim = EXACT;
+	caller(p);
+	note(p, "set back each %.3f ms by %.1f us", period * 1e3, period * part * 1e6);
+}
+
+/* The same by stops, as of a machine with a quota of CPU. It answers when it gets its CPU again, so
+ * each gap between two measurements has as much of a stop as any other. */
+static void make_instep(struct plan *p, struct random *r)
+{
+	const double part = part_off(r), period = random_size(r, 5e-3, 0.1);
+
+	wide(p, random_size(r, 3e-4, 1e-3));
+	for (double t = period; t < p->seconds + 1; t += period)
+		clock_stop(&p->clock[0], t - period * part, period * part);
+	p->claim = EXACT;
+	p->answer_s = period;
+	p->in_step = true;
+	caller(p);
+	note(p, "stands for %.3f of each %.3f ms", part, period * 1e3);
+}
+
+/* A claim that is false, and no measurement shows that. */
+static void make_claimwide(struct plan *p, struct random *r)
+{
+	wide(p, random_size(r, 3e-4, 5e-3));
+	p->claim = 1 + random_sign(r) * part_off(r);
+	caller(p);
+	note(p, "claim %.3f of the rate; ", p->claim);
+	for (int n = random_count(r, 0, 2); n; n--)
+		stop(p, moment(p, r, 0.4), random_size(r, 0.03, 0.3));
+}
+
 static void make_ticks(struct plan *p, struct random *r)
 {
 	p->clock[0].quantum = (uint64_t)(random_size(r, 5e-8, 1.8e-6) * p->clock[0].hz);
@@ -676,6 +731,11 @@ const struct kind clock_kinds[] = {
 	{ "late", true, make_late, "a ring that comes late" },
 	{ "again", true, make_again, "a ring that goes and comes again" },
 	{ "wobble", false, make_wobble, "a rate that moves faster than it is measured" },
+	{ "claimwide", true, make_claimwide,
+	  "a claim that is off by up to 30 %, and wide answers" },
+	{ "setback", false, make_setback,
+	  "a right claim, set back all the time, and wide answers" },
+	{ "instep", false, make_instep, "the same by stops, and measured in step with them" },
 	{ "rwfast", false, make_rwfast, "a rate that walks faster than it is measured" },
 	{ "claimstop", false, make_claimstop, "a claim that is off by up to 3 %, and a stop" },
 	{ "sawback", false, make_sawback, "a clock that is set back all the time" },

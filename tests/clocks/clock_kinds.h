@@ -31,6 +31,7 @@ struct plan {
 	double burst_s; /* events come in bursts of this length; 0: evenly */
 	double silence_s;
 	double answer_s; /* how often the mailbox is looked into */
+	bool in_step;	 /* at multiples of that */
 	double stay_s;	 /* how long for the next request of a burst */
 	enum answer_kind answer;
 	double answer_delay_s; /* STALE, LATE */

@@ -187,6 +187,15 @@ static bool is_deaf(const struct ring *r, uint64_t now)
 	return now >= ticks(r->m->plan.deaf_from) && now < ticks(r->m->plan.deaf_to);
 }
 
+static uint64_t next_look(const struct ring *r, uint64_t now)
+{
+	const uint64_t each = ticks(r->m->plan.answer_s);
+
+	if (r->m->plan.in_step)
+		return (now / each + 1) * each;
+	return now + ticks(r->m->plan.answer_s * random_between(&dice, 0.7, 1.3));
+}
+
 /* Into the mailbox. */
 static void look(struct ring *r, uint64_t now)
 {
@@ -204,7 +213,7 @@ static void look(struct ring *r, uint64_t now)
 	}
 	xvt_writer_mark(&r->w);
 	if (now >= r->next_look)
-		r->next_look = now + ticks(r->m->plan.answer_s * random_between(&dice, 0.7, 1.3));
+		r->next_look = next_look(r, now);
 }
 
 /* -- events ------------------------------------------------------------------------- */
@@ -286,7 +295,9 @@ static uint64_t halt(struct ring *r, uint64_t end)
 	if (r->next_event < end)
 		r->next_event = end + ticks(random_size(&dice, 1e-6, 1e-2));
 	if (r->next_look < end)
-		r->next_look = end + ticks(random_between(&dice, 0, r->m->plan.answer_s));
+		r->next_look = r->m->plan.in_step
+				       ? end
+				       : end + ticks(random_between(&dice, 0, r->m->plan.answer_s));
 	return end;
 }
 

@@ -13,7 +13,7 @@ export BUILD=${BUILD:-build}
 . tests/proof/nest/mutant.sh
 table=${TABLE:-tests/clocks/mutants.txt}
 mutants=$BUILD/${table%.txt}
-all='clock_rate clock_fit clock_sets clock:map clock:measure looks bound nodes session_looks
+all='clock_rate clock_doubt clock_fit clock_sets clock:map clock:measure looks bound nodes session_looks
 	reclock_map ring_place merge stat lib verify snapshot drain_reads session-drain clock:handshake
 	reclock schedules bounds'
 find=

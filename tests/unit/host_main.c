@@ -92,6 +92,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, order_suite());
 	srunner_add_suite(runner, bounds_suite());
 	srunner_add_suite(runner, clock_suite());
+	srunner_add_suite(runner, clock_doubt_suite());
 	srunner_add_suite(runner, clock_formula_suite());
 	srunner_add_suite(runner, clock_host_suite());
 	srunner_add_suite(runner, clock_seen_suite());

@@ -35,6 +35,7 @@ Suite *trace_file_suite(void);
 /* clock */
 Suite *bounds_suite(void);
 Suite *clock_suite(void);
+Suite *clock_doubt_suite(void);
 Suite *clock_formula_suite(void);
 Suite *clock_host_suite(void);
 Suite *clock_kvm_suite(void);
