@@ -106,6 +106,16 @@ static void take_sample(struct facts *f, const struct xvt_clock_sample *s)
 	r->nr_samples++;
 }
 
+static void take_node(struct facts *f, const struct xvt_clock_node *node)
+{
+	struct ring_facts *r = ring_of(f, node->ring);
+
+	if (node->source == XVT_SOURCE_DRAIN)
+		return;
+	r->nodes = append(r->nodes, r->nr_nodes, node, sizeof(*node));
+	r->nr_nodes++;
+}
+
 static void take_look(struct facts *f, const struct xvt_clock_look *look)
 {
 	struct ring_facts *r = ring_of(f, look->ring);
@@ -134,6 +144,10 @@ static void take_chunk(struct facts *f, const struct xvt_chunk_hdr *h, const uin
 		for (at = 0; at + sizeof(struct xvt_clock_sample) <= h->len;
 		     at += sizeof(struct xvt_clock_sample))
 			take_sample(f, (const struct xvt_clock_sample *)(payload + at));
+	else if (h->type == XVT_CHUNK_NODE)
+		for (at = 0; at + sizeof(struct xvt_clock_node) <= h->len;
+		     at += sizeof(struct xvt_clock_node))
+			take_node(f, (const struct xvt_clock_node *)(payload + at));
 	else if (h->type == XVT_CHUNK_LOOKS)
 		for (at = 0; at + sizeof(struct xvt_clock_look) <= h->len;
 		     at += sizeof(struct xvt_clock_look))
@@ -255,6 +269,7 @@ void facts_free(struct facts *f)
 		free(f->rings[i].raw);
 		free(f->rings[i].raw_hz);
 		free(f->rings[i].samples);
+		free(f->rings[i].nodes);
 		free(f->rings[i].looks);
 	}
 	free(f->rings);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * facts.h - what a trace states about clocks, out of the bytes of its files: the lines of the
- * host's clock, the samples and the looks of each ring. Of the program it shares the structs of
+ * host's clock, the samples, nodes and looks of each ring. Of the program it shares the structs of
  * trace/format.h, and no code. Traces of the tests are whole, so damage ends the program.
  */
 #ifndef CLOCKS_FACTS_H
@@ -31,6 +31,8 @@ struct ring_facts {
 	double *raw_hz;		/* of each */
 	struct sample *samples; /* in order of lo */
 	size_t nr_samples;
+	struct xvt_clock_node *nodes; /* those that were measured */
+	size_t nr_nodes;
 	struct xvt_clock_look *looks;
 	size_t nr_looks;
 };

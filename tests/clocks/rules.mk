@@ -3,7 +3,7 @@
 # has the reader library and the structs of the file, and the guests have shared/.
 
 CLOCKS = $(BUILD)/tests/clocks
-CLOCKS_PROGRAMS = $(CLOCKS)/guests $(CLOCKS)/judge $(CLOCKS)/starve
+CLOCKS_PROGRAMS = $(CLOCKS)/guests $(CLOCKS)/judge $(CLOCKS)/offset $(CLOCKS)/starve
 
 $(CLOCKS)/%.o: tests/clocks/%.c
 	$(call say,CC,$<)
@@ -16,6 +16,10 @@ $(CLOCKS)/guests: $(patsubst %,$(CLOCKS)/%.o,guests clock clock_kinds) $(SHARED_
 
 CLOCKS_JUDGE = $(patsubst %,$(CLOCKS)/%.o,judge facts reference clock clock_kinds)
 $(CLOCKS)/judge: $(CLOCKS_JUDGE) $(BUILD)/libxvtrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lzstd -lm
+
+$(CLOCKS)/offset: $(patsubst %,$(CLOCKS)/%.o,offset facts) $(BUILD)/libxvtrace.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lzstd -lm
 
