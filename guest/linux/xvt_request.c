@@ -85,6 +85,43 @@ MODULE_PARM_DESC(host_control,
 static void request_work(struct work_struct *work);
 static DECLARE_WORK(work, request_work);
 
+/* The host decides how many requests there are: in the log are some of each interval, and the
+ * number of the others. With the lock, but for the timer's look at `left_out`. */
+#define LOG_LINES	10u
+#define LOG_INTERVAL_NS (10 * (u64)NSEC_PER_SEC)
+
+static struct {
+	u64 begin_ns;
+	unsigned int lines, left_out;
+} request_log;
+
+static bool log_interval_ended(void)
+{
+	return ktime_get_ns() - READ_ONCE(request_log.begin_ns) >= LOG_INTERVAL_NS;
+}
+
+static void log_left_out(void)
+{
+	if (request_log.left_out)
+		dev_info(&xvt_guest.pdev->dev,
+			 "%u further lines about the host's requests are left out\n",
+			 request_log.left_out);
+	WRITE_ONCE(request_log.left_out, 0);
+}
+
+static bool may_log(void)
+{
+	if (log_interval_ended()) {
+		log_left_out();
+		WRITE_ONCE(request_log.begin_ns, ktime_get_ns());
+		request_log.lines = 0;
+	}
+	if (request_log.lines < LOG_LINES)
+		return ++request_log.lines;
+	WRITE_ONCE(request_log.left_out, request_log.left_out + 1);
+	return false;
+}
+
 static void acknowledge(u32 seq, int result)
 {
 	struct xvt_region_hdr *h = xvt_guest.base;
@@ -125,7 +162,7 @@ static int carry_out(char *line)
 		err = xvt_format_put(system, event);
 		if (err && err != -EOPNOTSUPP && err != -ENOSPC)
 			return err;
-		if (err)
+		if (err && may_log())
 			dev_warn(dev,
 				 "%s:%s: switched on for the host, but its format is not in the "
 				 "metadata (%d); run xvt-guest formats\n",
@@ -174,14 +211,18 @@ static void answer_request(void)
 			result = err;
 	}
 	kfree(text);
-	dev_info(&xvt_guest.pdev->dev, "host's request %u to switch events: %d lines, result %d\n",
-		 seq, lines, result);
+	if (may_log())
+		dev_info(&xvt_guest.pdev->dev,
+			 "host's request %u to switch events: %d lines, result %d\n", seq, lines,
+			 result);
 	acknowledge(seq, result);
 }
 
 static void request_work(struct work_struct *unused)
 {
 	mutex_lock(&consent_lock);
+	if (log_interval_ended())
+		log_left_out();
 	answer_request();
 	mutex_unlock(&consent_lock);
 }
@@ -192,8 +233,11 @@ void xvt_request_poll(void)
 	struct xvt_region_hdr *h = xvt_guest.base;
 	u32 seq = xvt_load_acquire(&xvt_host_page()->request_seq);
 
-	if (seq == xvt_load(&h->request_ack))
+	if (seq == xvt_load(&h->request_ack)) {
+		if (READ_ONCE(request_log.left_out) && log_interval_ended())
+			schedule_work(&work);
 		return;
+	}
 	if (is_allowed())
 		schedule_work(&work);
 	else
@@ -217,6 +261,7 @@ void xvt_request_stop(void)
 {
 	cancel_work_sync(&work);
 	mutex_lock(&consent_lock);
+	log_left_out();
 	mapped = false;
 	said = NOT_SAID;
 	mutex_unlock(&consent_lock);
