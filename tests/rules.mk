@@ -19,7 +19,7 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 
 # These make the traces of the unit tests.
 SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift $(BUILD)/tests/tools/xvt-scene \
-	      $(BUILD)/tests/tools/xvt-story
+	      $(BUILD)/tests/tools/xvt-story $(BUILD)/tests/tools/xvt-parts
 
 $(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c $(FOUND)
 	$(call say,CC,$<)
@@ -28,7 +28,10 @@ $(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c $(FOUND)
 
 $(SYNTH_TOOLS): %: %.o $(BUILD)/tests/unit/synth.o $(BUILD)/tests/unit/story.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
+	$(Q)$(CC) $(XVT_LDFLAGS) $(SYNTH_WRAP) -o $@ $^ $(HOST_LIBS)
+
+$(BUILD)/tests/tools/xvt-parts: $(BUILD)/tests/unit/counted.o
+$(BUILD)/tests/tools/xvt-parts: SYNTH_WRAP = -Wl,--wrap=xvt_counting_walk
 
 # Two read a trace.dat as others do, where the libraries are installed. libkshark needs json-c, which
 # has functions of the same names as jansson.

@@ -10,6 +10,7 @@
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/select.h"
+#include "cli/threads.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"
@@ -366,6 +367,7 @@ struct stat_opts {
 	bool quiet;
 	bool reclock;
 	bool no_reclock;
+	uint64_t threads;
 };
 
 static const struct xvt_opt stat_opts[] = {
@@ -373,6 +375,7 @@ static const struct xvt_opt stat_opts[] = {
 		"as JSON, format xvtrace-stat/1"),
 	XVT_QUIET_OPT(struct stat_opts, quiet),
 	XVT_RECLOCK_OPTS(struct stat_opts, reclock, no_reclock),
+	XVT_THREADS_OPT(struct stat_opts, threads),
 	XVT_OPT_END,
 };
 
@@ -382,6 +385,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct stat_opts opts = { 0 };
 	struct stat s = { 0 };
 	static struct xvt_beside beside;
+	struct xvtrace_threads threads;
+	struct xvt_workers *workers;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
 	const char *const *paths;
 	size_t count;
@@ -400,6 +405,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
 		return XVT_EXIT_USAGE;
 	}
+	workers = xvt_threads_start(&threads, opts.threads, paths, count);
 	xvt_confine(false);
 	xvt_beside_look(paths, count, &beside);
 	writer = xvt_beside_writer_of(paths, count);
@@ -408,7 +414,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_confine_opened();
 	s.info = xvtrace_info(s.trace);
 	s.reclocked = opts.reclock || (s.info->ended && !opts.no_reclock);
-	err = xvtrace_stat_new(&s.stat, s.trace, s.reclocked ? XVTRACE_RECLOCK : 0);
+	err = xvtrace_stat_new_by(&s.stat, s.trace, s.reclocked ? XVTRACE_RECLOCK : 0, &threads);
+	xvt_workers_end(workers);
 	if (!err) {
 		err = xvt_out_open(&out, "-");
 		if (!err)
