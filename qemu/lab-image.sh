@@ -113,7 +113,7 @@ fi
 stage=$tmp/lab
 mkdir -p "$stage/build/guest" "$stage/build/tests"
 cp -R "$top/qemu" "$stage/"
-(cd "$top" && find tests -name '*.sh' -exec cp --parents {} "$stage" \;)
+(cd "$top" && find tests \( -name '*.sh' -o -name '*.jq' \) -exec cp --parents {} "$stage" \;)
 cp "$BUILD/xvtrace" "$stage/build/"
 [ ! -d "$BUILD/tests/tools" ] || cp -R "$BUILD/tests/tools" "$stage/build/tests/"
 cp "$BUILD/guest/initramfs.gz" "$stage/build/guest/"

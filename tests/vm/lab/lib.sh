@@ -78,3 +78,38 @@ flows() {
 runs() {
 	awk 'NR > 1 && $1 != last + 1 { print first, last; first = $1 } NR == 1 { first = $1 } { last = $1 } END { if (NR) print first, last }'
 }
+
+# in_spans TRACE GUEST: events of the guest that were inside, and outside, of the times between kvm_entry and kvm_exit of
+# their vCPU by more than the largest bound of a time of the guest, the median of those times in ns, and that bound. Some
+# kernels enter again without an event: then a span begins with the exit before. Events go to TRACE.jsonl.
+in_spans() {
+	local bound
+	bound=$("$xvtrace" stat --json "$1" | jq --arg vm "$2" '[.vms[] | select(.name == $vm) | .rings[] | select(.events > 0) | .clock.bound_ns_max] | max') || return
+	"$xvtrace" export -q --format jsonl "$1" "$1.jsonl" || return
+	jq -r '[.vm, .ts_ns, .event, .cpu, (.comm // "" | tostring)] | @tsv' "$1.jsonl" |
+		awk -F '\t' -v bound="$bound" -v vm="$2" -v sorted="$work/spans" '
+			$1 == "host" && index($5, vm ":vcpu") == 1 {
+				v = substr($5, length(vm) + 6)
+				if ($3 == "kvm_entry") { if (!inside[v]) { inside[v] = 1; from[v] = $2 } }
+				else if ($3 == "kvm_exit") {
+					if (!inside[v]) from[v] = left[v]
+					if (from[v]) { n[v]++; lo[v, n[v]] = from[v]; hi[v, n[v]] = $2; span[++spans] = $2 - from[v] }
+					inside[v] = 0
+					left[v] = $2
+				}
+			}
+			$1 == vm { ev[++evs] = $2; cpu[evs] = $4 }
+			END {
+				for (i = 1; i <= evs; i++) {
+					v = cpu[i]
+					if (!n[v] || ev[i] < lo[v, 1] + bound || ev[i] > hi[v, n[v]] - bound)
+						continue
+					while (at[v] < n[v] && hi[v, at[v] + 1] < ev[i] - bound) at[v]++
+					if (lo[v, at[v] + 1] <= ev[i] + bound) in_span++; else outside++
+				}
+				for (i = 1; i <= spans; i++) print span[i] | ("sort -n >" sorted)
+				close("sort -n >" sorted)
+				for (i = 1; (getline line <sorted) > 0; i++) if (i == int((spans + 1) / 2)) median = line
+				print in_span + 0, outside + 0, median + 0, bound
+			}'
+}
