@@ -10,7 +10,7 @@ cpu=$(($(getconf _NPROCESSORS_ONLN) - 1))
 spins=20
 
 vm_start g1 --vcpus 2 --overlay "$(overlay busy.sh)" || exit 1
-record_start "$trace" -r g1="$(vm_region g1)" --host-all -H sched:sched_switch -H sched:sched_waking -H sched:sched_migrate_task
+record_start "$trace" -r g1="$(vm_region g1)" --host-all --host-buffer 16M -H sched:sched_switch -H sched:sched_waking -H sched:sched_migrate_task
 need "the guest is busy" vm_wait_log g1 '^XVT-SAY busy' 600
 tids=
 for task in /proc/"$(vm_pid g1)"/task/*; do
