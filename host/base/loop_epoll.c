@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "base/loop_back.h"
+#include "base/time.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -250,8 +251,7 @@ static int epoll_wait_for(struct xvt_loop *base, uint64_t timeout_ns)
 {
 	struct epoll_loop *loop = of_loop(base);
 	struct pollfd any = { .fd = loop->epoll_fd, .events = POLLIN };
-	const struct timespec t = { .tv_sec = (time_t)(timeout_ns / 1000000000u),
-				    .tv_nsec = (long)(timeout_ns % 1000000000u) };
+	const struct timespec t = xvt_timespec(timeout_ns);
 	struct epoll_event events[EVENTS];
 	struct xvt_op *op;
 	eventfd_t count;

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/time.h"
+
 #define ENTRIES	  256
 #define AREAS_MAX 16
 
@@ -229,8 +231,8 @@ static int uring_cancel(struct xvt_loop *base, struct xvt_op *op)
 static int uring_wait(struct xvt_loop *base, uint64_t timeout_ns)
 {
 	struct uring_loop *loop = of_loop(base);
-	struct __kernel_timespec ts = { .tv_sec = (long long)(timeout_ns / 1000000000u),
-					.tv_nsec = (long long)(timeout_ns % 1000000000u) };
+	struct __kernel_timespec ts = { .tv_sec = (long long)(timeout_ns / SECOND_NS),
+					.tv_nsec = (long long)(timeout_ns % SECOND_NS) };
 	struct io_uring_cqe *cqe;
 	int err;
 

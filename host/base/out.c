@@ -532,3 +532,10 @@ void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT])
 		at += snprintf(text + at, XVT_UUID_TEXT - (unsigned int)at,
 			       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
 }
+
+bool xvt_uuid_is_none(const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+
+	return !memcmp(uuid, none, sizeof(none));
+}

@@ -145,5 +145,7 @@ size_t xvt_text_clean(char *to, size_t room, const void *text, size_t len);
 /* A UUID with its dashes, and a zero byte. */
 #define XVT_UUID_TEXT 37u
 void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT]);
+/* Returns whether all its bytes are zeros: then it is none. */
+bool xvt_uuid_is_none(const uint8_t uuid[16]);
 
 #endif /* XVT_OUT_H */

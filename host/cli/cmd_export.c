@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/output.h"
+#include "base/time.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/select.h"
@@ -278,8 +279,8 @@ static int write_out(struct xvt_export *x, const struct format *format, const ch
 	xvt_error(shown_to,
 		  "stopped by %s after %" PRIu64 " events; it is complete up to %" PRIu64
 		  ".%09" PRIu64 ", and readable",
-		  w.ended_by == SIGINT ? "^C" : "SIGTERM", x->given, w.ns / 1000000000,
-		  w.ns % 1000000000);
+		  w.ended_by == SIGINT ? "^C" : "SIGTERM", x->given, w.ns / SECOND_NS,
+		  w.ns % SECOND_NS);
 	return -EINTR;
 }
 

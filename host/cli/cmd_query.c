@@ -16,6 +16,7 @@
 #include "base/digits.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "base/time.h"
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
@@ -88,8 +89,8 @@ static void begin_timer(uint64_t ns)
 {
 	const struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
 	const struct itimerval timer = {
-		.it_value = { .tv_sec = (time_t)(ns / 1000000000),
-			      .tv_usec = (suseconds_t)(ns % 1000000000 / 1000) + 1 },
+		.it_value = { .tv_sec = (time_t)(ns / SECOND_NS),
+			      .tv_usec = (suseconds_t)(ns % SECOND_NS / 1000) + 1 },
 		.it_interval = { .tv_sec = GRACE_S },
 	};
 

@@ -3,6 +3,7 @@
  * recorders. */
 #define _GNU_SOURCE
 #include "base/log.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "vmm/doorbell_server.h"
 #include "base/loop.h"
@@ -87,7 +88,7 @@ static int serve(struct xvt_loop *loop, const char *path, const char *socket_pat
 	xvt_notify("READY=1");
 	fflush(stdout); /* a program that waits for this line may connect now */
 	while (!end.signalled && err >= 0)
-		err = xvt_loop_run(loop, 1000000000u);
+		err = xvt_loop_run(loop, SECOND_NS);
 	xvt_doorbell_server_close(server);
 	close(signals);
 	if (err >= 0)

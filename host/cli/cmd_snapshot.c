@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "base/log.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "flight/armed.h"
 #include "flight/snapshot_when.h"
@@ -159,8 +160,8 @@ static int snapshot(const struct snapshot_options *opt)
 	if (status == XVT_EXIT_OK && !opt->quiet)
 		fprintf(stderr,
 			"xvtrace: %s: what %zu machines held at %" PRIu64 ".%09" PRIu64 "\n",
-			opt->output, taken.machines, taken.moment_ns / 1000000000u,
-			taken.moment_ns % 1000000000u);
+			opt->output, taken.machines, taken.moment_ns / SECOND_NS,
+			taken.moment_ns % SECOND_NS);
 	return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "control/answers.h"
@@ -283,7 +284,7 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 		xvt_out_str(o, "no clock");
 	else
 		put_text(o, source);
-	if (xvt_answer_number(r, "lag_ns") > 1000000000u) {
+	if (xvt_answer_number(r, "lag_ns") > SECOND_NS) {
 		xvt_out_str(o, "; holds the others back, ");
 		xvt_out_duration(o, xvt_answer_number(r, "lag_ns"));
 	}

@@ -11,13 +11,13 @@
 
 #include "base/log.h"
 #include "base/out.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/top.h"
 #include "cli/top_screen.h"
 #include "cli/top_tint.h"
 
-#define SECOND_NS      1000000000u
 #define LEAST_DELAY_NS 100000000u
 
 struct top_options {

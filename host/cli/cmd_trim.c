@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/machine_name.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/empty.h"
 #include "cli/select.h"
@@ -173,8 +174,8 @@ static void say_nothing(struct xvt_trace *t, int err)
 		xvt_error(t->path,
 			  "no event is in this part; the trace is from %" PRIu64 ".%09" PRIu64
 			  " to %" PRIu64 ".%09" PRIu64,
-			  t->first_ns / 1000000000, t->first_ns % 1000000000,
-			  t->last_ns / 1000000000, t->last_ns % 1000000000);
+			  t->first_ns / SECOND_NS, t->first_ns % SECOND_NS, t->last_ns / SECOND_NS,
+			  t->last_ns % SECOND_NS);
 	else
 		xvt_error(t->path, "%s", strerror(-err));
 }

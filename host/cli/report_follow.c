@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/time.h"
 #include "cli/beside.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
@@ -49,19 +50,11 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &act, NULL);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void wait_a_moment(const struct follow *f)
 {
 	const uint64_t least = LOOK_MS * UINT64_C(1000000), work = WORK_MAX * f->took_ns;
 	const uint64_t ns = work > least ? work : least;
-	const struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	const struct timespec t = xvt_timespec(ns);
 
 	if (!stopped)
 		nanosleep(&t, NULL);
@@ -77,7 +70,7 @@ static int print_batch(struct follow *f)
 {
 	struct xvt_select s = *f->s;
 	struct xvt_export *x = f->x;
-	const uint64_t begin = now_ns();
+	const uint64_t begin = xvt_monotonic_ns();
 	int status, err;
 
 	if (s.limit)
@@ -97,7 +90,7 @@ static int print_batch(struct follow *f)
 			  strerror(-err));
 		status = XVT_EXIT_FAIL;
 	}
-	f->took_ns = now_ns() - begin;
+	f->took_ns = xvt_monotonic_ns() - begin;
 out:
 	xvtrace_reader_free(x->reader);
 	x->reader = NULL;

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "base/u64.h"
 #include "base/vec.h"
-
-#define SECOND_NS 1000000000u
 
 /* ------------------------------------------------------------------ machines */
 

@@ -11,10 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "cli/screen.h"
 #include "cli/top_tint.h"
-
-#define SECOND_NS 1000000000u
 
 struct view {
 	struct xvt_top *t;
@@ -311,14 +310,6 @@ static void on_key(struct view *v, int key)
 
 /* ------------------------------------------------------------------ again and again */
 
-static uint64_t now_ns(void)
-{
-	struct timespec at;
-
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	return (uint64_t)at.tv_sec * SECOND_NS + (uint64_t)at.tv_nsec;
-}
-
 /* Shows, and serves keys, until that time or the end. */
 static void serve_until(struct view *v, uint64_t end_ns, const sigset_t *before)
 {
@@ -333,7 +324,7 @@ static void serve_until(struct view *v, uint64_t end_ns, const sigset_t *before)
 		/* The terminal has gone. */
 		if (input.revents & (POLLHUP | POLLERR | POLLNVAL))
 			v->quit = true;
-		now = now_ns();
+		now = xvt_monotonic_ns();
 		if (v->quit || ended_by || (now >= end_ns && !v->paused))
 			return;
 		draw(v);
@@ -376,7 +367,7 @@ int xvt_top_screen(struct xvt_top *t, const char *control, uint64_t delay_ns, ui
 		return err;
 	}
 	for (n = 1; !err; n++) {
-		serve_until(&v, now_ns() + delay_ns, &before);
+		serve_until(&v, xvt_monotonic_ns() + delay_ns, &before);
 		if (v.quit || ended_by || n == count)
 			break;
 		err = refresh(&v, control, &before, &blocked);

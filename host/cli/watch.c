@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/time.h>
-#include <time.h>
+
+#include "base/time.h"
 
 #define FIRST_SHOWN_S	1
 #define SHOWN_EVERY_US	500000
@@ -29,18 +30,10 @@ static void on_signal(int number)
 	attention = 1;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void show(struct xvt_watch *w, uint64_t at_ns)
 {
 	const struct xvtrace_info *info = xvtrace_info(w->x->trace);
-	uint64_t now = now_ns(), elapsed = now - w->begin_ns;
+	uint64_t now = xvt_monotonic_ns(), elapsed = now - w->begin_ns;
 	double all = (double)info->last_ns - (double)info->first_ns;
 	double done = (double)at_ns - (double)info->first_ns;
 	double per_cent = all > 0 ? done / all * PER_CENT_OF_ALL : 0;
@@ -50,8 +43,7 @@ static void show(struct xvt_watch *w, uint64_t at_ns)
 	fprintf(stderr,
 		"\r%5" PRIu64 ".%" PRIu64 " s  %" PRIu64
 		" events  %.1f M/s  at %.0f%% of the trace's time\033[K",
-		elapsed / 1000000000u, elapsed / 100000000u % 10, w->x->given, rate / 1e6,
-		per_cent);
+		elapsed / SECOND_NS, elapsed / 100000000u % 10, w->x->given, rate / 1e6, per_cent);
 	fflush(stderr);
 	w->line_open = true;
 	w->shown_ns = now;
@@ -77,7 +69,7 @@ void xvt_watch_begin(struct xvt_watch *w, struct xvt_export *x, bool shows)
 	const struct itimerval every = { .it_value.tv_sec = FIRST_SHOWN_S,
 					 .it_interval.tv_usec = SHOWN_EVERY_US };
 
-	*w = (struct xvt_watch){ .x = x, .shows = shows, .begin_ns = now_ns() };
+	*w = (struct xvt_watch){ .x = x, .shows = shows, .begin_ns = xvt_monotonic_ns() };
 	w->shown_ns = w->begin_ns;
 	caught = 0;
 	attention = 0;

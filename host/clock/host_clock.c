@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "base/vec.h"
 
 typedef unsigned __int128 u128;
 typedef __int128 s128;
 
-#define SECOND_NS     1000000000ull
 #define CALIBRATE_NS  50000000ull
 #define PAIRS	      16	   /* tries for a tight pair */
 #define LOOK_NS	      SECOND_NS	   /* between two comparisons */
@@ -42,7 +42,7 @@ static uint64_t real_ns(void *arg, int clk_id)
 
 	(void)arg;
 	clock_gettime(clk_id, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+	return xvt_timespec_ns(&ts);
 }
 
 static void real_sleep(void *arg, uint64_t ns)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "base/vec.h"
 
 #define PIECE 100 /* machines: their lines fit into an xvt_out */
@@ -154,7 +155,7 @@ static void put_label(struct xvt_out *o, const char *name, const char *value)
 static void put_value(struct xvt_out *o, enum unit unit, uint64_t v)
 {
 	if (unit == SECONDS)
-		xvt_out_printf(o, " %" PRIu64 ".%09" PRIu64 "\n", v / 1000000000u, v % 1000000000u);
+		xvt_out_printf(o, " %" PRIu64 ".%09" PRIu64 "\n", v / SECOND_NS, v % SECOND_NS);
 	else
 		xvt_out_printf(o, " %" PRIu64 "\n", v);
 }

@@ -17,11 +17,11 @@
 #include "base/log.h"
 #include "base/machine_name.h"
 #include "base/region.h"
+#include "base/time.h"
 
-#define SECOND_NS ((uint64_t)1000000000)
-#define LOOK_NS	  SECOND_NS	   /* between two looks at a machine, unless asked for more */
-#define LOOKS	  64u		   /* in one pass, at most: a recorder at rest makes few */
-#define TOLD_NS	  (60 * SECOND_NS) /* between two messages about one: its guest writes the words */
+#define LOOK_NS SECOND_NS	 /* between two looks at a machine, unless asked for more */
+#define LOOKS	64u		 /* in one pass, at most: a recorder at rest makes few */
+#define TOLD_NS (60 * SECOND_NS) /* between two messages about one: its guest writes the words */
 
 struct xvt_armed {
 	char **patterns;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/out.h"
 #include "record/listen.h"
 #include "vmm/libvirt.h"
 
@@ -84,7 +85,6 @@ int xvt_armed_vmm_listen(struct xvt_armed_vmm **out, const struct xvt_armed_vmm_
 			 const char *name, const uint8_t uuid[16], uint64_t now_ns, char *why,
 			 size_t why_size)
 {
-	static const uint8_t none[16];
 	struct xvt_armed_vmm *v = *out;
 	bool told;
 	int err;
@@ -97,7 +97,7 @@ int xvt_armed_vmm_listen(struct xvt_armed_vmm **out, const struct xvt_armed_vmm_
 	}
 	if ((v->listener && !v->lost) || now_ns < v->next_ns)
 		return 0;
-	v->is_domain = memcmp(uuid, none, sizeof(none)) != 0;
+	v->is_domain = !xvt_uuid_is_none(uuid);
 	told = v->failed;
 	err = connect_to(v, how, name, uuid, now_ns, why, why_size);
 	v->failed = err;

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "base/time.h"
 #include "rights/helper.h"
 
 #define NICE 5 /* events that are recorded come first */
@@ -27,17 +28,6 @@ struct xvt_lookout {
 	struct xvt_lookout_source source;
 	bool asked; /* no answer has come yet */
 };
-
-/* CPU time of the processes that this one has started and waited for. */
-static uint64_t cpu_ns(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_CHILDREN, &u);
-	return ((uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
-		(uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)) *
-	       1000u;
-}
 
 static void look(const struct xvt_lookout *l, int sock, struct question *q,
 		 struct xvt_lookout_answer *answer)
@@ -64,9 +54,9 @@ static void answer_all(int fd, void *arg)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	while (recv(fd, &question, sizeof(question), 0) == sizeof(question)) {
 		memset(&answer, 0, sizeof(answer));
-		before_ns = cpu_ns();
+		before_ns = xvt_cpu_ns(RUSAGE_CHILDREN);
 		look(arg, fd, &question, &answer);
-		answer.cpu_ns = cpu_ns() - before_ns;
+		answer.cpu_ns = xvt_cpu_ns(RUSAGE_CHILDREN) - before_ns;
 		if (send(fd, &answer, sizeof(answer), 0) != sizeof(answer))
 			return;
 	}

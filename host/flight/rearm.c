@@ -4,6 +4,7 @@
 #include "flight/rearm.h"
 
 #include "base/log.h"
+#include "base/out.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,13 +38,11 @@ static bool may_begin(void *arg, const char *path)
 /* The domain of a machine; its server, if not at REGION.doorbell, is not known any more. */
 static bool domain_of(const struct xvt_armed_machine *m, struct xvt_domain *d)
 {
-	static const uint8_t none[sizeof(m->uuid)];
-
 	*d = (struct xvt_domain){ .user = (uid_t)-1 };
 	snprintf(d->name, sizeof(d->name), "%s", m->name);
 	snprintf(d->region, sizeof(d->region), "%s", m->path);
 	memcpy(d->uuid, m->uuid, sizeof(d->uuid));
-	return memcmp(m->uuid, none, sizeof(none)) != 0;
+	return !xvt_uuid_is_none(m->uuid);
 }
 
 /* A machine is to be recorded, which is kept armed no more. Returns 0 or -errno with the reason in

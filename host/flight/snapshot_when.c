@@ -29,11 +29,11 @@
 #include "base/loop.h"
 #include "base/machine_name.h"
 #include "base/output.h"
+#include "base/time.h"
 #include "flight/armed.h"
 #include "flight/trigger.h"
 #include "lib/xvtrace.h"
 
-#define SECOND_NS ((uint64_t)1000000000)
 #define LOOK_NS	  (SECOND_NS / 4) /* between two snapshots, at least */
 #define LOOK_PART 4		  /* and this many times the CPU time of one */
 #define RETRY_NS  (5 * SECOND_NS) /* after one that failed */
@@ -69,25 +69,7 @@ struct watch {
 /* CPU time of this process and of those that it has started and waited for. */
 static uint64_t cpu_ns(void)
 {
-	const int of[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
-	uint64_t us = 0;
-	struct rusage u;
-	size_t i;
-
-	for (i = 0; i < 2; i++) {
-		getrusage(of[i], &u);
-		us += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
-		      (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-	}
-	return us * 1000u;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+	return xvt_cpu_ns(RUSAGE_SELF) + xvt_cpu_ns(RUSAGE_CHILDREN);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -97,7 +79,7 @@ static bool may_write(const struct watch *w)
 {
 	const uint64_t n = w->how->per_minute, at = w->files % n;
 
-	return w->files < n || now_ns() - w->written_ns[at] >= 60 * SECOND_NS;
+	return w->files < n || xvt_monotonic_ns() - w->written_ns[at] >= 60 * SECOND_NS;
 }
 
 /* FILE.xvt, or FILE-NUMBER.xvt. Returns false if it is too long. */
@@ -223,7 +205,7 @@ static int keep(struct watch *w, const struct xvt_taken *taken)
 			  xvt_output_why(err));
 		return err;
 	}
-	w->written_ns[w->files % w->how->per_minute] = now_ns();
+	w->written_ns[w->files % w->how->per_minute] = xvt_monotonic_ns();
 	w->files++;
 	w->pending = false;
 	last_event(w, last, sizeof(last));
@@ -298,7 +280,7 @@ static void look_at_machines(struct watch *w)
 	const struct xvt_armed_vmm_how how = { .loop = w->loop,
 					       .libvirt_uri = w->how->libvirt_uri,
 					       .qmp = w->how->qmp };
-	const uint64_t now = now_ns();
+	const uint64_t now = xvt_monotonic_ns();
 	struct xvt_vm_changes c;
 	size_t i;
 
@@ -316,7 +298,7 @@ static void look_at_machines(struct watch *w)
 /* Without a condition on events a snapshot is taken at first, as a test, and when one is due. */
 static bool needs_snapshot(const struct watch *w)
 {
-	return w->for_events || !w->begun || (w->pending && now_ns() >= w->due_ns);
+	return w->for_events || !w->begun || (w->pending && xvt_monotonic_ns() >= w->due_ns);
 }
 
 /* One snapshot, and what follows from it. Returns an exit status, after an error message. */
@@ -357,12 +339,13 @@ static bool wait_or_stop(struct watch *w, uint64_t took_ns, bool failed)
 {
 	const uint64_t least = failed ? RETRY_NS : LOOK_NS;
 	const uint64_t ns = took_ns * LOOK_PART > least ? took_ns * LOOK_PART : least;
-	const struct timespec t = { (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
-	const uint64_t until = now_ns() + ns;
+	const struct timespec t = xvt_timespec(ns);
+	const uint64_t until = xvt_monotonic_ns() + ns;
 
 	if (!w->loop)
 		return sigtimedwait(&w->signals, NULL, &t) > 0;
-	while (!w->stop && now_ns() < until && xvt_loop_run(w->loop, until - now_ns()) >= 0)
+	while (!w->stop && xvt_monotonic_ns() < until &&
+	       xvt_loop_run(w->loop, until - xvt_monotonic_ns()) >= 0)
 		;
 	return w->stop;
 }
@@ -468,7 +451,7 @@ static int parse(struct watch *w, const struct xvt_opt_list *list)
 	}
 	if ((other && begin_machines(w)) || (crash && begin_loop(w)))
 		return XVT_EXIT_FAIL;
-	if (!xvt_trigger_new(&w->trigger, w->conditions, w->nr_conditions, now_ns()))
+	if (!xvt_trigger_new(&w->trigger, w->conditions, w->nr_conditions, xvt_monotonic_ns()))
 		return XVT_EXIT_OK;
 	xvt_error("--when", "out of memory");
 	return XVT_EXIT_FAIL;

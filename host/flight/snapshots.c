@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/time.h"
 #include "flight/condition.h"
 #include "flight/flight.h"
 #include "flight/flight_look.h"
@@ -25,7 +26,6 @@
 #include "trace/file_snapshot.h"
 #include "trace/set_name.h"
 
-#define SECOND_NS	((uint64_t)1000000000)
 #define LOOK_NS		(SECOND_NS / 4)	 /* between two looks at the conditions */
 #define MERGE_NS	(10 * SECOND_NS) /* the border does not wait longer for the merge */
 #define BORDER_NS	(60 * SECOND_NS) /* nor the snapshot for the border */

@@ -8,6 +8,7 @@
 #include "record/follow.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,12 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/region.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "record/find.h"
 #include "record/regions.h"
 #include "vmm/processes.h"
 
-#define SECOND_NS	1000000000ull
 /* Between two attempts to reach libvirt. A daemon that systemd starts on demand is not kept awake
  * by that: a connection that succeeds stays. */
 #define CONNECT_NS	(5 * SECOND_NS)
@@ -205,7 +206,7 @@ static void take_domains(struct xvt_follow *f)
 		return;
 	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s",
 		 err == -ETIMEDOUT ? "its daemon does not answer" : "the connection is lost");
-	xvt_warn("libvirt", "%s; it is tried again every %llu s", f->libvirt_why,
+	xvt_warn("libvirt", "%s; it is tried again every %" PRIu64 " s", f->libvirt_why,
 		 CONNECT_NS / SECOND_NS);
 	xvt_libvirt_unwatch(f->watch);
 	f->watch = NULL;

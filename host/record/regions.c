@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/region.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "options/opt.h"
 #include "record/find.h"
@@ -85,14 +85,6 @@ static struct {
 	struct owned_list mapped, mapped_next;
 	uint64_t next_search_ns;
 } all;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ------------------------------------------------------------------ users */
 
@@ -305,7 +297,7 @@ static void finish(void)
 
 bool xvt_regions_scan(uint64_t most_ns)
 {
-	const uint64_t since = now_ns();
+	const uint64_t since = xvt_monotonic_ns();
 	const struct dirent *e;
 
 	if (!all.dir && !begin()) {
@@ -319,7 +311,7 @@ bool xvt_regions_scan(uint64_t most_ns)
 			return true;
 		}
 		look_at(e);
-	} while (now_ns() - since < most_ns);
+	} while (xvt_monotonic_ns() - since < most_ns);
 	return false;
 }
 

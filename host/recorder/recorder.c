@@ -9,6 +9,7 @@
 #include "base/notify.h"
 #include "base/out.h"
 #include "base/socket.h"
+#include "base/time.h"
 #include "control/http.h"
 #include "control/serve.h"
 #include "flight/armed.h"
@@ -46,7 +47,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECOND_NS    1000000000u
 #define PUSH_NS	     100000000u /* ns between flushes of the trace to the file */
 #define CHILD_END_MS 5000	/* time for the command to end after SIGTERM */
 
@@ -369,9 +369,7 @@ static bool may_connect(const struct recorder *r, const char *path)
 
 static bool is_domain(const struct xvt_vm *vm)
 {
-	static const uint8_t none[16];
-
-	return memcmp(xvt_session_vm_uuid(vm), none, sizeof(none)) != 0;
+	return !xvt_uuid_is_none(xvt_session_vm_uuid(vm));
 }
 
 /* Use the doorbell of a machine that no --doorbell names, if there is one. */

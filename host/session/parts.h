@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/cpu.h"
+#include "base/time.h"
 #include "merge/merge.h"
 #include "session/session.h"
 #include "trace/write.h"
@@ -586,7 +587,6 @@ struct xvt_session {
 	struct xvt_session_symbols *symbols; /* private to host_symbols.c; NULL: none is wanted */
 };
 
-#define SECOND_NS	   1000000000ull
 #define XVT_WAIT_FORMAT_NS 50000000ull /* between two checks of an unformatted region */
 
 /* Returns whether a is before b. Clock values may wrap. */

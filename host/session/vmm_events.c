@@ -42,7 +42,7 @@ static void read_clocks(const struct xvt_session *s, uint64_t *now_ns, uint64_t 
 			continue;
 		best = took;
 		*now_ns = host_ns(s, before + took / 2);
-		*realtime_ns = (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+		*realtime_ns = xvt_timespec_ns(&t);
 	}
 }
 

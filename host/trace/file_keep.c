@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "base/u64.h"
 #include "trace/file_sink.h"
 #include "trace/file_snapshot.h"
@@ -85,7 +86,7 @@ static bool is_old(const struct file *f, uint64_t ns)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return now.tv_sec > f->st.st_mtim.tv_sec &&
-	       (uint64_t)(now.tv_sec - f->st.st_mtim.tv_sec) > ns / 1000000000u;
+	       (uint64_t)(now.tv_sec - f->st.st_mtim.tv_sec) > ns / SECOND_NS;
 }
 
 /* Returns whether the file system has less than free_bytes beside `bytes`. */

@@ -27,10 +27,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/output.h"
+#include "base/time.h"
 #include "base/u64.h"
 
 #define BUFFERS	       6
@@ -156,14 +156,6 @@ static void written(struct xvt_op *op, int res)
 		failed(b, res);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ------------------------------------------------------------------ space */
 
 static uint64_t current_off(const struct xvt_file_sink *fs)
@@ -211,7 +203,7 @@ static void look_for_space(struct xvt_file_sink *fs)
 /* Submits parked writes again, in any order, at most every RETRY_NS. */
 static void try_again(struct xvt_file_sink *fs)
 {
-	uint64_t now = now_ns();
+	uint64_t now = xvt_monotonic_ns();
 	unsigned int i;
 
 	if (now - fs->retried_ns < RETRY_NS)
@@ -260,14 +252,14 @@ static bool wait_begins(struct xvt_file_sink *fs)
 {
 	if (fs->since_ns)
 		return false;
-	fs->since_ns = now_ns();
+	fs->since_ns = xvt_monotonic_ns();
 	return true;
 }
 
 static void wait_ends(struct xvt_file_sink *fs)
 {
 	if (fs->since_ns)
-		fs->waited_ns += now_ns() - fs->since_ns;
+		fs->waited_ns += xvt_monotonic_ns() - fs->since_ns;
 	fs->since_ns = 0;
 }
 
@@ -487,7 +479,7 @@ static uint64_t sink_waited_ns(const struct xvt_sink *sink)
 {
 	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
 
-	return fs->waited_ns + (fs->since_ns ? now_ns() - fs->since_ns : 0);
+	return fs->waited_ns + (fs->since_ns ? xvt_monotonic_ns() - fs->since_ns : 0);
 }
 
 /* True if the next chunks would have to wait for a write; `full` holds whether they have space. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/out.h"
 #include "base/vec.h"
 #include "trace/pack.h"
 #include "trace/payload.h"
@@ -209,14 +210,12 @@ void xvt_trace_writer_free(struct xvt_trace_writer *w)
 /* Completes what a FILE chunk says. Returns 0 or -EIO. */
 static int complete_info(struct xvt_file_info *file)
 {
-	static const uint8_t no_uuid[16];
-
 	file->magic = XVT_FILE_MAGIC;
 	file->major = XVT_FILE_MAJOR;
 	file->minor = XVT_FILE_MINOR;
 	file->oldest = XVT_FILE_OLDEST;
 	/* A caller may set its own UUID; then the same events give the same bytes. */
-	if (memcmp(file->uuid, no_uuid, sizeof(no_uuid)) != 0)
+	if (!xvt_uuid_is_none(file->uuid))
 		return 0;
 	if (getrandom(file->uuid, sizeof(file->uuid), 0) != sizeof(file->uuid))
 		return -EIO;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/out.h"
 #include "base/u64.h"
 
 #define SAMPLE_FLAGS 0u
@@ -155,14 +156,13 @@ void xvt_verify_line_kind(struct xvt_verify_state *v, const struct xvt_timebase 
 
 static void check_file(struct xvt_verify_state *v)
 {
-	static const uint8_t none[sizeof(v->t->info.set)];
 	const struct xvt_file_info *f = &v->t->info;
 
 	if (f->host_clock_id > XVT_CLOCK_COUNTER)
 		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
 				     "the host's clock is of kind %" PRIu32 ", which is unknown",
 				     f->host_clock_id);
-	if (f->set_number && !memcmp(f->set, none, sizeof(none)))
+	if (f->set_number && xvt_uuid_is_none(f->set))
 		xvt_verify_violation(v, XVT_VERIFY_CHUNK, XVT_VM_NONE,
 				     "it is file %" PRIu32 " of a set without a name",
 				     f->set_number);

@@ -26,6 +26,7 @@
 #include "base/library.h"
 #include "base/loop.h"
 #include "base/region.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "vmm/processes.h"
 
@@ -294,14 +295,6 @@ static bool may_hang(const char *uri)
 	return !uri || (strstr(uri, ":///") && strncmp(uri, "test:", strlen("test:")) != 0);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The question whether the daemon answers, which another process asks. */
 static struct {
 	int fd;	     /* of xvt_libvirt_ask_by(); -1: a child of this process asks */
@@ -387,7 +380,7 @@ static int await_answer(const char *uri, char *why, size_t why_size)
 	static uint64_t answered_ns;
 	int status = 0, err;
 
-	if (!may_hang(uri) || (answered_ns && now_ns() - answered_ns < ANSWERED_NS))
+	if (!may_hang(uri) || (answered_ns && xvt_monotonic_ns() - answered_ns < ANSWERED_NS))
 		return 0;
 	err = ask(uri);
 	if (!err)
@@ -399,7 +392,7 @@ static int await_answer(const char *uri, char *why, size_t why_size)
 			 ANSWER_SECONDS);
 		return -ETIMEDOUT;
 	}
-	answered_ns = now_ns();
+	answered_ns = xvt_monotonic_ns();
 	return 0;
 }
 

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
+
 #define KTHREADD      2 /* the parent of the kernel's threads */
 
 #define LINES_AT_ONCE 64u /* of /proc/PID/maps: 20 us or so */
@@ -228,9 +230,8 @@ uint64_t xvt_thread_start_ns(int32_t tid)
 	/* The kernel counts from the boot, also while the host is suspended. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
-	slept = (uint64_t)(boot.tv_sec - now.tv_sec) * 1000000000u + (uint64_t)boot.tv_nsec -
-		(uint64_t)now.tv_nsec;
-	ns = ticks * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
+	slept = xvt_timespec_ns(&boot) - xvt_timespec_ns(&now);
+	ns = ticks * (SECOND_NS / (unsigned long)sysconf(_SC_CLK_TCK));
 	return ns > slept + 1 ? ns - slept : 1;
 }
 
@@ -262,17 +263,9 @@ static void look_at_name(const struct xvt_process_search *p, int32_t tid)
 		p->finder.vhost(p->finder.arg, tid, name, pid);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool xvt_process_search_step(struct xvt_process_search *p, uint64_t most_ns)
 {
-	const uint64_t begin = now_ns();
+	const uint64_t begin = xvt_monotonic_ns();
 	int32_t pid;
 
 	do {
@@ -291,7 +284,7 @@ bool xvt_process_search_step(struct xvt_process_search *p, uint64_t most_ns)
 		} else {
 			open_maps(p, pid);
 		}
-	} while (now_ns() - begin < most_ns);
+	} while (xvt_monotonic_ns() - begin < most_ns);
 	return false;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/socket.h"
+#include "base/time.h"
 #include "vmm/vmm.h"
 
 #define ANSWER_MS 10000
@@ -280,8 +281,7 @@ static void new_memory_id(char *id, size_t size)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	snprintf(id, size, MEMORY "-%" PRIx64,
-		 (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+	snprintf(id, size, MEMORY "-%" PRIx64, xvt_timespec_ns(&t));
 }
 
 int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,

@@ -6,10 +6,9 @@
 #ifndef XVT_TEST_SET_RECORDING_H
 #define XVT_TEST_SET_RECORDING_H
 
+#include "base/time.h"
 #include "record/recording.h"
 #include "region_file.h"
-
-#define SECOND_NS 1000000000ull
 
 struct set_recording {
 	struct xvt_recording rec;

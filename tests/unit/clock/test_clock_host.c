@@ -11,14 +11,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "clock/map.h"
 
 typedef unsigned __int128 u128;
 
-#define HZ	  2500000000ull
-#define S	  HZ /* a second of the counter */
-#define SECOND_NS 1000000000ull
-#define YEAR_S	  (365ull * 86400)
+#define HZ     2500000000ull
+#define S      HZ /* a second of the counter */
+#define YEAR_S (365ull * 86400)
 
 struct world {
 	uint64_t clock;

@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/time.h"
 #include "flight/armed.h"
 #include "flight/flight_job.h"
 #include "region_file.h"
 #include "said.h"
 
-#define SECOND_NS 1000000000ull
-#define RINGS	  3u
+#define RINGS 3u
 
 static struct xvt_armed *armed;
 static struct region_file region;

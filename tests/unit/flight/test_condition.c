@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "flight/condition.h"
 #include "options/opt.h"
 #include "said.h"
 #include "session/session.h"
-
-#define SECOND_NS 1000000000ull
 
 static int parse(struct xvt_condition *c, const char *text)
 {
