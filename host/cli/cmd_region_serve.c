@@ -3,6 +3,7 @@
  * recorders. */
 #define _GNU_SOURCE
 #include "base/log.h"
+#include "base/container.h"
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "vmm/doorbell_server.h"
@@ -28,7 +29,7 @@ struct ender {
 static void on_signal(struct xvt_op *op, int res)
 {
 	(void)res;
-	((struct ender *)((char *)op - offsetof(struct ender, op)))->signalled = true;
+	container_of(op, struct ender, op)->signalled = true;
 }
 
 static int open_region(const char *path)

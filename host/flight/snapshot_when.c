@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/machine_name.h"
@@ -401,7 +402,7 @@ static int begin_machines(struct watch *w)
 
 static void on_signal(struct xvt_op *op, int res)
 {
-	struct watch *w = (struct watch *)((char *)op - offsetof(struct watch, on_signal));
+	struct watch *w = container_of(op, struct watch, on_signal);
 	struct signalfd_siginfo si;
 
 	(void)res;

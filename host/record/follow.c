@@ -16,6 +16,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/region.h"
@@ -324,8 +325,7 @@ uint64_t xvt_follow_sleep_ns(const struct xvt_follow *f)
 
 static void on_inotify(struct xvt_op *op, int res)
 {
-	struct xvt_follow *f =
-		(struct xvt_follow *)((char *)op - offsetof(struct xvt_follow, on_file));
+	struct xvt_follow *f = container_of(op, struct xvt_follow, on_file);
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t len, at;
 

@@ -2,6 +2,7 @@
 /* recording.c - see recording.h. */
 #define _GNU_SOURCE
 #include "record/recording.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "rights/confine.h"
 
@@ -106,8 +107,7 @@ static void look_for_helpers(struct xvt_recording *rec)
 
 static void on_signal(struct xvt_op *op, int res)
 {
-	struct xvt_recording *rec =
-		(struct xvt_recording *)((char *)op - offsetof(struct xvt_recording, on_signal));
+	struct xvt_recording *rec = container_of(op, struct xvt_recording, on_signal);
 	struct signalfd_siginfo si;
 	int status;
 

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/cpu.h"
+#include "base/container.h"
 #include "base/time.h"
 #include "merge/merge.h"
 #include "session/session.h"
@@ -615,7 +616,7 @@ static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 /* The machine of a ring, whose region is a part of it. */
 static inline struct xvt_vm *xvt_vm_of_ring(const struct xvt_ring *r)
 {
-	return (struct xvt_vm *)((char *)r->region - offsetof(struct xvt_vm, region));
+	return container_of(r->region, struct xvt_vm, region);
 }
 
 /* Returns the machine with that number in the trace; NULL: it was freed. */

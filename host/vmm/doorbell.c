@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "vmm/doorbell_wire.h"
 #include "base/loop.h"
 #include "base/socket.h"
@@ -185,8 +186,7 @@ static bool is_flood(struct xvt_doorbell *d)
 
 static void on_data(struct xvt_op *op, int res)
 {
-	struct xvt_doorbell *d =
-		(struct xvt_doorbell *)((char *)op - offsetof(struct xvt_doorbell, on_data));
+	struct xvt_doorbell *d = container_of(op, struct xvt_doorbell, on_data);
 	unsigned int i;
 
 	(void)res;

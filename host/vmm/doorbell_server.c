@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "vmm/doorbell_wire.h"
 #include "base/loop.h"
 #include "base/socket.h"
@@ -189,7 +190,7 @@ static void serve_peers(struct xvt_doorbell_server *s)
 
 static void on_room(struct xvt_op *op, int res)
 {
-	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_room));
+	struct peer *p = container_of(op, struct peer, on_room);
 
 	if (p->sock >= 0 && res != -ECANCELED)
 		serve_peers(p->server);
@@ -198,7 +199,7 @@ static void on_room(struct xvt_op *op, int res)
 /* Peers send nothing: input means that the peer has disconnected, or is no ivshmem peer. */
 static void on_data(struct xvt_op *op, int res)
 {
-	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_data));
+	struct peer *p = container_of(op, struct peer, on_data);
 
 	if (p->sock < 0 || res == -ECANCELED)
 		return;
@@ -291,9 +292,7 @@ static int arm(struct xvt_doorbell_server *s)
 
 static void on_peer(struct xvt_op *op, int res)
 {
-	struct xvt_doorbell_server *s =
-		(struct xvt_doorbell_server *)((char *)op -
-					       offsetof(struct xvt_doorbell_server, on_peer));
+	struct xvt_doorbell_server *s = container_of(op, struct xvt_doorbell_server, on_peer);
 	int sock;
 
 	if (s->listener.fd < 0 || res == -ECANCELED)

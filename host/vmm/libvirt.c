@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/library.h"
 #include "base/loop.h"
 #include "base/region.h"
@@ -634,7 +635,7 @@ static void dispatch(struct source *src, int res)
 
 static void on_source(struct xvt_op *op, int res)
 {
-	struct source *src = (struct source *)((char *)op - offsetof(struct source, op));
+	struct source *src = container_of(op, struct source, op);
 
 	if (!src->removed && res != -ECANCELED)
 		dispatch(src, res);
@@ -1026,7 +1027,7 @@ static void free_listener(struct listener *l)
 
 static void libvirt_close(struct xvt_vmm *v)
 {
-	free_listener((struct listener *)((char *)v - offsetof(struct listener, base)));
+	free_listener(container_of(v, struct listener, base));
 }
 
 static const struct xvt_vmm_ops libvirt_ops = {

@@ -17,6 +17,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/loop.h"
 #include "base/json.h"
 #include "base/socket.h"
@@ -78,7 +79,7 @@ struct qmp {
 
 static struct qmp *of_vmm(struct xvt_vmm *v)
 {
-	return (struct qmp *)((char *)v - offsetof(struct qmp, base));
+	return container_of(v, struct qmp, base);
 }
 
 static void report(struct qmp *q, enum xvt_vmm_event event, uint64_t realtime_ns, const char *why)
@@ -496,7 +497,7 @@ static void wait_time(struct qmp *q)
 
 static void on_data(struct xvt_op *op, int res)
 {
-	struct qmp *q = (struct qmp *)((char *)op - offsetof(struct qmp, on_data));
+	struct qmp *q = container_of(op, struct qmp, on_data);
 
 	(void)res; /* recv() reports an error, too */
 	read_socket(q);
@@ -550,7 +551,7 @@ static void look_again(struct qmp *q)
 
 static void on_time(struct xvt_op *op, int res)
 {
-	struct qmp *q = (struct qmp *)((char *)op - offsetof(struct qmp, on_time));
+	struct qmp *q = container_of(op, struct qmp, on_time);
 	uint64_t expired;
 
 	(void)res;
@@ -779,7 +780,7 @@ static void on_place(void *arg, const struct xvt_vmm_report *r)
 
 static void all_close(struct xvt_vmm *v)
 {
-	struct all *a = (struct all *)((char *)v - offsetof(struct all, base));
+	struct all *a = container_of(v, struct all, base);
 	size_t i;
 
 	a->fn = NULL;
