@@ -29,6 +29,19 @@ static bool ring_of(const struct stat *s, unsigned int ring, unsigned int machin
 	return r && r->machine->number == machine;
 }
 
+/* Whether what was lost is not counted of a machine. */
+static bool has_least(const struct stat *s)
+{
+	bool least = false;
+
+	for (unsigned int i = 0; i < s->info->machines; i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(s->trace, i);
+
+		least |= m && m->ftrace;
+	}
+	return least;
+}
+
 /* -- JSON --------------------------------------------------------------------------- */
 
 static void json_flags(struct xvt_json *j, const struct xvtrace_counts *c)
@@ -42,11 +55,13 @@ static void json_flags(struct xvt_json *j, const struct xvtrace_counts *c)
 	xvt_json_add_u64(j, "overwritten_doubt", c->overwritten_doubt);
 }
 
-static void json_counts(struct xvt_json *j, const struct xvtrace_counts *c)
+/* least: what was lost of the machine is not counted by its guest. */
+static void json_counts(struct xvt_json *j, const struct xvtrace_counts *c, bool least)
 {
 	xvt_json_add_u64(j, "attempted", c->attempted);
 	xvt_json_add_u64(j, "events", c->events);
 	xvt_json_add_u64(j, "lost", c->lost);
+	xvt_json_add_bool(j, "lost_at_least", least);
 }
 
 static void json_clock(struct xvt_json *to, const struct xvtrace_ring_stat *r)
@@ -72,7 +87,7 @@ static void json_ring(struct xvt_json *j, const struct stat *s, unsigned int rin
 
 	xvt_json_add_u64(j, "cpu", info->cpu);
 	xvt_json_add_text(j, "kind", info->thread ? "thread" : "vcpu");
-	json_counts(j, &r->counts);
+	json_counts(j, &r->counts, info->machine->ftrace);
 	by = xvt_json_add_object(j, "lost_by");
 	for (unsigned int i = 0; (name = xvtrace_cause_name(i)); i++)
 		xvt_json_add_u64(by, name, r->counts.lost_by[i]);
@@ -106,7 +121,7 @@ static void put_machine_json(struct xvt_out *o, const struct stat *s,
 	xvt_json_add_u64(j, "bound_ns_median", sum->bound_ns_median);
 	xvt_json_add_u64(j, "bound_ns_max", sum->bound_ns_max);
 	xvt_json_add_u64(j, "unbounded", sum->unbounded);
-	json_counts(j, &sum->counts);
+	json_counts(j, &sum->counts, m->ftrace);
 	json_flags(j, &sum->counts);
 	xvt_json_begin(j, o, "rings", true);
 	for (unsigned int i = 0; i < s->info->rings && !o->err; i++) {
@@ -129,7 +144,7 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 	bool any = false;
 
 	xvt_json_add_text(doc, "format", "xvtrace-stat/1");
-	json_counts(doc, all);
+	json_counts(doc, all, has_least(s));
 	json_flags(doc, all);
 	xvt_json_add_u64(doc, "nameless", s->stat->nameless);
 	xvt_json_add_u64(doc, "order_violations", s->stat->order_violations);
@@ -338,7 +353,7 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 			if (ring_of(s, i, vm))
 				put_ring(o, s, i);
 	put_row(o, "all", "", all);
-	put_lost_by(o, all, false);
+	put_lost_by(o, all, has_least(s));
 	put_flags(o, all);
 	xvt_out_str(o, "\n\n");
 	put_machines(o, s);

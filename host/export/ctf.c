@@ -776,6 +776,8 @@ static void put_metadata(struct xvt_out *o, const struct ctf *x, uint32_t vm)
 	put_quoted(o, machine ? machine->name : "?");
 	xvt_out_str(o, ";\n" LTTNG_ENV "\trecorded_by = \"xvtrace\";\n\trecorded_on = ");
 	put_quoted(o, x->info->host_name);
+	if (machine && machine->ftrace)
+		xvt_out_str(o, ";\n\tevents_discarded_are = \"at least\"");
 	xvt_out_str(o, ";\n};\n\n");
 	put_clock(o, x->info);
 	put_clock_types(o);

@@ -155,13 +155,15 @@ static int put_event(struct dat *d, const struct xvtrace_event *ev)
 	struct dat_cpu *c = cpu_of(d, ev);
 	uint64_t ns = ev->ns;
 	struct dat_type *type;
+	bool at_least;
 	uint8_t *to;
 	int err;
 
 	if (!c)
 		return -ENOMEM;
-	if (ev->kind == XVTRACE_LOST && ev->lost)
-		dat_lost(c, ev->lost);
+	at_least = ev->machine && ev->machine->ftrace;
+	if (ev->kind == XVTRACE_LOST && (ev->lost || at_least))
+		dat_lost(c, ev->lost, at_least);
 	if (ev->kind != XVTRACE_EVENT && ev->kind != XVTRACE_STATE && !d->x->all)
 		return 0;
 	/* Time goes back only in a damaged file, but would make the pages unreadable. */

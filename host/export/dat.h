@@ -53,6 +53,7 @@ struct dat_cpu {
 	bool open;
 	uint64_t last_ns; /* of the last record */
 	uint64_t missed;  /* events lost before the next page, or before the open one */
+	bool missed_more; /* some of them were not counted */
 	uint64_t lost;
 	struct dat_extent *extents;
 	size_t extent_count;
@@ -80,8 +81,8 @@ struct dat_spool {
  * decrease. Returns 0 or -errno. */
 int dat_record(struct dat_spool *s, struct dat_cpu *c, uint64_t ns, size_t len, uint8_t **to);
 
-/* So many events were lost before the next record. */
-void dat_lost(struct dat_cpu *c, uint64_t lost);
+/* So many events were lost before the next record; at_least: or more. */
+void dat_lost(struct dat_cpu *c, uint64_t lost, bool at_least);
 
 /* Write all open pages, and free their memory. Returns 0 or -errno. */
 int dat_spool_flush(struct dat_spool *s);

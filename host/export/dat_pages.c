@@ -91,11 +91,15 @@ static void close_page(struct dat_cpu *c)
 	uint64_t commit = c->used;
 
 	memset(page + DAT_PAGE_HEAD + c->used, 0, DAT_PAGE_DATA - c->used);
-	if (c->missed) {
+	/* Without a number readers say that there is none. */
+	if (c->missed_more) {
+		commit |= MISSED_EVENTS;
+	} else if (c->missed) {
 		commit |= MISSED_EVENTS | MISSED_STORED;
 		memcpy(page + DAT_PAGE_HEAD + c->used, &c->missed, MISSED_LEN);
-		c->missed = 0;
 	}
+	c->missed = 0;
+	c->missed_more = false;
 	memcpy(page + 8, &commit, sizeof(commit));
 	c->open = false;
 	c->page++;
@@ -196,10 +200,11 @@ int dat_record(struct dat_spool *s, struct dat_cpu *c, uint64_t ns, size_t len, 
 	return 0;
 }
 
-void dat_lost(struct dat_cpu *c, uint64_t lost)
+void dat_lost(struct dat_cpu *c, uint64_t lost, bool at_least)
 {
 	if (c->open)
 		close_page(c);
+	c->missed_more |= at_least;
 	/* Readers take the number as an int. */
 	c->missed = lost > INT32_MAX - c->missed ? INT32_MAX : c->missed + lost;
 	c->lost += lost;

@@ -178,6 +178,8 @@ static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct x
 		xvt_out_str(o, ",\"text\":");
 		xvt_out_quoted(o, text, len);
 	}
+	if (ev->kind == XVTRACE_LOST && ev->machine && ev->machine->ftrace)
+		xvt_out_str(o, ",\"lost_at_least\":true");
 	xvt_out_str(o, cut ? ",\"cut\":true}\n" : "}\n");
 	return 0;
 }

@@ -487,6 +487,8 @@ static int put_loss(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	text = xvtrace_event_text(ev, 0, &len);
 	put_number(b, &annotation, "events", ev->lost);
 	put_string(b, &annotation, "causes", text, len);
+	if (ev->machine && ev->machine->ftrace)
+		put_string(b, &annotation, "events_are", "at least", 8);
 	xvt_proto_close(b, at);
 	xvt_pf_end_packet(p, 0);
 	err = xvt_pf_begin_track_event(p, r, TRACK_LOST, TYPE_SLICE_END, ev->ns, 0, &at);

@@ -126,6 +126,7 @@ static void put_machine(struct xvt_out *o, const struct xvt_summary *s,
 	xvt_json_add_text(j, "kind", m->of->host ? "host" : "guest");
 	xvt_json_add_u64(j, "events", m->counts.events);
 	xvt_json_add_u64(j, "lost", m->counts.lost);
+	xvt_json_add_bool(j, "lost_at_least", m->of->ftrace);
 	xvt_json_add_u64(j, "nameless", m->nameless);
 	xvt_json_add_u64(j, "first_ns", m->counts.first_ns);
 	xvt_json_add_u64(j, "last_ns", m->counts.last_ns);
@@ -161,6 +162,7 @@ void xvt_summary_json(const struct xvt_summary *s, struct xvt_out *o)
 	xvt_json_add_u64(doc, "duration_ns", all->last_ns - all->first_ns);
 	xvt_json_add_u64(doc, "events", all->events);
 	xvt_json_add_u64(doc, "lost", all->lost);
+	xvt_json_add_bool(doc, "lost_at_least", xvt_summary_lost_at_least(s));
 	xvt_json_add_u64(doc, "nameless", s->nameless);
 	xvt_json_add_bool(doc, "cleanly_ended", s->info->ended);
 	xvt_json_add_u64(doc, "damaged", xvtrace_damage_count(s->trace));

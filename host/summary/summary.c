@@ -382,6 +382,15 @@ int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock,
 	return err ? err : conclude(s);
 }
 
+bool xvt_summary_lost_at_least(const struct xvt_summary *s)
+{
+	bool least = false;
+
+	for (unsigned int i = 0; i < s->info->machines; i++)
+		least |= s->machines[i].of && s->machines[i].of->ftrace;
+	return least;
+}
+
 void xvt_summary_fini(struct xvt_summary *s)
 {
 	for (unsigned int i = 0; s->machines && i < s->info->machines; i++) {

@@ -89,6 +89,9 @@ int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock,
 		     unsigned int cells);
 void xvt_summary_fini(struct xvt_summary *s);
 
+/* Whether the sum of what was lost is a lower bound: a guest's kernel does not count it. */
+bool xvt_summary_lost_at_least(const struct xvt_summary *s);
+
 #define XVT_SUMMARY_TAKERS_ROOM 256u
 
 /* What the host took from the vCPUs of a machine, while the guest wanted to run. */

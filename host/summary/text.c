@@ -184,6 +184,8 @@ static void put_sums(struct xvt_out *o, const struct text *t)
 		xvt_out_duration(o, all->last_ns - all->first_ns);
 	}
 	xvt_out_str(o, ", lost ");
+	if (all->lost && xvt_summary_lost_at_least(t->s))
+		xvt_out_str(o, "at least ");
 	xvt_out_count(o, all->lost);
 }
 

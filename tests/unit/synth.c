@@ -897,8 +897,12 @@ static void put_things(struct xvt_trace_writer *w, unsigned int flags)
 	};
 	static const char ksyms[] = "ffffffff81000000 T _text\nffffffff81000800 t helper\t[mod]\n";
 
-	for (int i = 0; i < 2; i++)
-		must(!xvt_trace_put(w, XVT_CHUNK_VM, &vms[i], sizeof(vms[i]), NULL, 0), "VM");
+	for (int i = 0; i < 2; i++) {
+		struct xvt_vm_info vm = vms[i];
+
+		vm.region_kind = flags & SYNTH_FTRACE && !i ? XVT_REGION_FTRACE : vm.region_kind;
+		must(!xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), "VM");
+	}
 	for (int i = 0; i < 3; i++)
 		must(!xvt_trace_put(w, XVT_CHUNK_RING, &rings[i], sizeof(rings[i]), NULL, 0),
 		     "RING");

@@ -84,6 +84,7 @@ struct synth_event {
 #define SYNTH_SEEN	     64u   /* the drain saw a node of ring 0, to 5 ms */
 #define SYNTH_CONFIRMED	     128u  /* and the next one confirms it */
 #define SYNTH_PAIRS	     256u  /* clock pairs, as from a hypervisor, all true */
+#define SYNTH_FTRACE	     2048u /* g1 was read out of its kernel's own ring */
 #define SYNTH_DROPS	     4096u /* the recorder dropped 4 of ring 0 */
 #define SYNTH_OLD_LOSSES     8192u /* LOST and STATS as before there was `dropped` */
 

@@ -251,6 +251,29 @@ START_TEST(what_the_recorder_dropped_is_lost)
 }
 END_TEST
 
+/* 0: of the machine of which its kernel's own ring was read; 1: of none. */
+START_TEST(what_a_kernel_overwrote_is_lost_at_least)
+{
+	json_t *j = stat_of(_i ? 0 : SYNTH_FTRACE), *vms = json_object_get(j, "vms");
+	json_t *parts[] = {
+		j,
+		json_array_get(vms, 0),
+		json_array_get(json_object_get(json_array_get(vms, 0), "rings"), 0),
+		json_array_get(vms, 1),
+	};
+
+	check_all(j);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		json_t *least = json_object_get(parts[i], "lost_at_least");
+
+		ck_assert(json_is_boolean(least));
+		ck_assert_int_eq(json_is_true(least), !_i && i < 3);
+	}
+	json_decref(j);
+	synth_fini(&made);
+}
+END_TEST
+
 static uint64_t bound_of_ring_0(unsigned int flags)
 {
 	json_t *j = stat_of(flags), *ring;
@@ -353,6 +376,7 @@ Suite *stat_suite(void)
 	Suite *s = suite_create("stat");
 	TCase *t = tcase_create("stat");
 
+	tcase_add_loop_test(t, what_a_kernel_overwrote_is_lost_at_least, 0, 2);
 	tcase_add_loop_test(t, the_greatest_error_beyond_the_nodes_is_what_the_drain_saw, 0, 11);
 	tcase_add_test(t, a_ring_without_a_clock_makes_no_trace_long);
 	tcase_add_test(t, the_contracts_keys_and_sums);

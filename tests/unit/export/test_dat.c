@@ -47,6 +47,18 @@ static void put_machine(uint32_t vm, const char *name, uint32_t kind)
 	put(XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
 }
 
+/* A guest of which its kernel's own ring was read. */
+static void put_stock_vm(uint32_t vm, const char *name)
+{
+	struct xvt_vm_info info = { .vm = vm,
+				    .kind = XVT_VM_GUEST,
+				    .region_kind = XVT_REGION_FTRACE,
+				    .clock_hz = 1000000000 };
+
+	snprintf(info.name, sizeof(info.name), "%s", name);
+	put(XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
+}
+
 static void put_vm(uint32_t vm, const char *name)
 {
 	put_machine(vm, name, XVT_VM_GUEST);
@@ -289,6 +301,28 @@ START_TEST(symbols_are_of_the_last_boot_and_checked)
 	expect(report("", "g.dat"), "<...>-77 [000] 0.000001000: one: new_name\n"
 				    "<...>-77 [000] 0.000002000: one: in_mod\n");
 	expect(report("-f", "g.dat"), "ffffffff81000000 new_name\nffffffff81000800 in_mod [mod]\n");
+}
+END_TEST
+
+/* trace-cmd knows "some", and no "at least". */
+START_TEST(losses_that_were_not_counted_have_no_number)
+{
+	if (no_trace_cmd())
+		return;
+	put_stock_vm(0, "g");
+	put_ring(0, 0, 0, XVT_RING_VCPU);
+	put_format(0, 1, "test", "one", 5, "v", "\"v=%llu\", REC->v");
+	put_ftrace(0, 1000, 5, 1);
+	put_lost(0, 1500, 5);
+	put_ftrace(0, 2000, 5, 2);
+	put_lost(0, 2500, 0);
+	put_ftrace(0, 3000, 5, 3);
+	ck_assert_int_eq(export(), 0);
+	expect(report("", "g.dat"), "<...>-77 [000] 0.000001000: one: v=1\n"
+				    "CPU:0 [EVENTS DROPPED]\n"
+				    "<...>-77 [000] 0.000002000: one: v=2\n"
+				    "CPU:0 [EVENTS DROPPED]\n"
+				    "<...>-77 [000] 0.000003000: one: v=3\n");
 }
 END_TEST
 
@@ -579,6 +613,7 @@ Suite *dat_suite(void)
 	tcase_add_test(t, each_boot_keeps_its_formats);
 	tcase_add_test(t, symbols_are_of_the_last_boot_and_checked);
 	tcase_add_test(t, losses_are_at_their_places);
+	tcase_add_test(t, losses_that_were_not_counted_have_no_number);
 	tcase_add_test(t, long_events_are_cut);
 	tcase_add_test(t, no_format_divides_by_a_field);
 	tcase_add_test(t, files_stay_in_the_folder);

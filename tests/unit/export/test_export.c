@@ -3,6 +3,7 @@
  * test_export.c - the same events as text, as JSON and as CTF, each compared field by field
  * with what the synthetic trace put in. CTF is read by babeltrace2, JSON by jansson.
  */
+#define _GNU_SOURCE
 #include "suites.h"
 
 #include <inttypes.h>
@@ -305,6 +306,54 @@ START_TEST(report_shows_what_the_recorder_dropped)
 	ck_assert_str_eq(strstr(lost, "overwritten"), want[_i]);
 	fclose(f);
 	free(line);
+}
+END_TEST
+
+/* Returns whether the file has that text. */
+static bool has_text(const char *path, const char *text)
+{
+	static char bytes[1 << 20];
+	FILE *f = fopen(path, "r");
+	size_t len;
+
+	ck_assert_ptr_nonnull(f);
+	len = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	return memmem(bytes, len, text, strlen(text));
+}
+
+/* A loss that a guest's kernel did not count is no exact number in any format. 1: it did. */
+START_TEST(losses_that_were_not_counted_are_marked)
+{
+	const struct {
+		const char *file, *text;
+		int (*how)(struct xvt_export *x, struct xvt_out *o);
+	} files[] = {
+		{ "least.txt", "g1:0 LOST at least ", xvt_export_text },
+		{ "least.jsonl", ",\"lost_at_least\":true}", xvt_export_jsonl },
+		{ "least.pftrace", "events_are", xvt_export_perfetto },
+	};
+	static const struct xvt_select all = { .quiet = true, .all = true };
+	char path[4096];
+
+	teardown();
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, EVENTS, _i ? 0 : SYNTH_FTRACE);
+	synth_sink_save(&sink, scratch_path("least.xvt"));
+	for (size_t i = 0; i < 3; i++) {
+		x = (struct xvt_export){ 0 };
+		ck_assert_int_eq(xvt_select_open(&all, scratch_path("least.xvt"), &x), 0);
+		export_to(files[i].file, files[i].how);
+		ck_assert_msg(has_text(scratch_path(files[i].file), files[i].text) == !_i, "%s",
+			      files[i].file);
+		ck_assert_int_eq(xvt_select_close(&all, &x, false), 0);
+	}
+	x = (struct xvt_export){ 0 };
+	ck_assert_int_eq(xvt_select_open(&plain, scratch_path("least.xvt"), &x), 0);
+	snprintf(path, sizeof(path), "%s", scratch_path(_i ? "least1.ctf" : "least.ctf"));
+	ck_assert_int_eq(xvt_export_ctf(&x, path), 0);
+	strcat(path, "/g1/kernel/metadata");
+	ck_assert_int_eq(has_text(path, "events_discarded_are = \"at least\""), !_i);
 }
 END_TEST
 
@@ -662,6 +711,7 @@ Suite *export_suite(void)
 		tcase_add_loop_test(t, an_export_that_is_ended_early_is_whole_up_to_there, at,
 				    at + 1);
 	tcase_add_loop_test(t, report_shows_what_the_recorder_dropped, 0, 2);
+	tcase_add_loop_test(t, losses_that_were_not_counted_are_marked, 0, 2);
 	tcase_add_test(t, events_are_chosen_by_vm_event_and_limit);
 	tcase_add_test(t, names_of_tasks_are_learned_from_switches);
 	tcase_add_test(t, symbols_are_found);
