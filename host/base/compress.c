@@ -3,6 +3,7 @@
 #include "base/compress.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #ifdef XVT_ZSTD
@@ -55,14 +56,40 @@ const char *xvt_pack_version(void)
 	return ZSTD_versionString();
 }
 
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool has_key;
+
+static void free_ctx(void *ctx)
+{
+	ZSTD_freeDCtx(ctx);
+}
+
+static void make_key(void)
+{
+	has_key = !pthread_key_create(&key, free_ctx);
+}
+
+/* For the calling thread, which frees it when it ends, if the system allows that. NULL: out of
+ * memory. */
+static ZSTD_DCtx *new_ctx(void)
+{
+	ZSTD_DCtx *ctx = ZSTD_createDCtx();
+
+	pthread_once(&key_once, make_key);
+	if (ctx && has_key)
+		(void)pthread_setspecific(key, ctx);
+	return ctx;
+}
+
 int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len)
 {
-	/* Created once a thread: its cost is too high for one chunk. The output goes straight into
-	 * `to`, so the contents of a frame cannot make zstd allocate more. */
+	/* Created once a thread, until it ends: its cost is too high for one chunk. The output goes
+	 * straight into `to`, so the contents of a frame cannot make zstd allocate more. */
 	static __thread ZSTD_DCtx *ctx;
 
 	if (!ctx)
-		ctx = ZSTD_createDCtx();
+		ctx = new_ctx();
 	if (!ctx)
 		return -ENOMEM;
 	return ZSTD_decompressDCtx(ctx, to, len, from, packed_len) == len ? 0 : -EBADMSG;

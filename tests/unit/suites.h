@@ -19,6 +19,7 @@ Suite *u64_suite(void);
 Suite *time_suite(void);
 Suite *machine_name_suite(void);
 Suite *top_tint_suite(void);
+Suite *compress_suite(void);
 Suite *cpu_suite(void);
 Suite *workers_suite(void);
 Suite *journal_suite(void);
