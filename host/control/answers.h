@@ -12,8 +12,8 @@
 #include "base/out.h"
 
 /*
- * One recorder's answer: a line for the recorder, then the machines, then the end. The first line
- * of a machine has its name and some rings; the following lines have more of its rings.
+ * The answer of a recorder: a line for the recorder, then the machines, then the end. The first
+ * line of a machine has its name and some rings; the following lines have more of its rings.
  */
 struct xvt_answer {
 	struct xvt_json_value **lines;

@@ -163,7 +163,7 @@ static const char *status_of(const char *request)
 		return "400 Bad Request";
 	path++;
 	len = strcspn(path, " ?\r\n");
-	/* One space more: that before the version. */
+	/* The path is empty: this space stands before the version. */
 	if (path == request + line - strlen("HTTP/1.1"))
 		return "400 Bad Request";
 	if (!hosts_are_this(request))

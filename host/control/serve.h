@@ -27,8 +27,8 @@ enum xvt_request {
 	XVT_REQUEST_EVENTS,
 };
 
-/* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. One of
- * XVT_REQUEST_STOP, _START and _EVENTS has names of machines, or patterns; the last one events,
+/* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`.
+ * XVT_REQUEST_STOP, _START and _EVENTS have names of machines, or patterns; _EVENTS has events,
  * too. */
 enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
 

@@ -17,10 +17,10 @@
 #include "record/regions.h"
 #include "vmm/processes.h"
 
-/* A machine of a request. Its object may be freed while the request is carried out. */
+/* A machine of a request. The machine's object may be freed while the request is carried out. */
 struct subject {
 	char name[XVT_NAME_LEN];
-	bool absent; /* it was started, and its file is not there */
+	bool absent; /* the machine was started, and its file is not there */
 };
 
 struct subjects {
@@ -118,7 +118,8 @@ static int no_machine(const struct xvt_serve *s, const char *pattern, char *why,
 		       pattern);
 }
 
-/* What is done with the machines of one pattern. Returns 0, or -errno with the reason in `why`. */
+/* Carries a request out for the machines of one pattern. Returns 0, or -errno with the reason in
+ * `why`. */
 typedef int (*pattern_fn)(struct xvt_serve *s, const char *pattern, uid_t uid,
 			  struct subjects *list, char *why, size_t why_size);
 

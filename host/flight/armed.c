@@ -143,7 +143,8 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, con
 	if (i < a->n) {
 		struct xvt_armed_machine *there = &a->v[i];
 
-		/* Its file may have been found before its domain, or it is another domain now. */
+		/* The file may have been found before its domain, or the domain is another one now.
+		 */
 		if (uuid && memcmp(there->uuid, uuid, sizeof(m.uuid)) != 0) {
 			memcpy(there->uuid, uuid, sizeof(m.uuid));
 			xvt_armed_vmm_renew(there->vmm);
@@ -427,7 +428,7 @@ void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xv
 				      .was_still_ns = n->still_ns };
 	n->more_lost = 0;
 	n->panicked = false;
-	/* It begins to be still when it runs again. */
+	/* A standstill begins when the machine runs again. */
 	if (n->moved_ns && xvt_armed_vmm_rests(m->vmm))
 		n->moved_ns = now_ns;
 	n->still_ns = n->moved_ns && m->rings && now_ns > n->moved_ns ? now_ns - n->moved_ns : 0;

@@ -17,7 +17,7 @@
 struct xvt_armed;
 struct xvt_json;
 
-/* What the newest look saw its writers count. */
+/* Counters of the machine's rings at the newest look. */
 struct xvt_armed_counts {
 	bool begun;
 	uint64_t attempted, lost;
@@ -84,14 +84,14 @@ void xvt_armed_look_each(struct xvt_armed *a, uint64_t ns);
  * call before. */
 bool xvt_armed_is_fresh(struct xvt_armed *a, size_t i, uint64_t now_ns);
 
-/* What has happened to machine i since the call before, as the looks saw it. */
+/* Changes of machine i since the call before, by the looks at its counters. */
 void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xvt_vm_changes *c);
 
 /* Use other patterns. Returns 0 or -ENOMEM. */
 int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns);
 /*
  * Forget a machine whose name matches no pattern and which `may` allows, and store it; free() its
- * path. Its VMM is listened to no more, so this is not for a callback of the loop. Returns false if
+ * path. The call closes the listener of its VMM: not for a callback of the loop. Returns false if
  * there is none.
  */
 bool xvt_armed_release(struct xvt_armed *a, bool (*may)(void *arg, const char *path), void *arg,

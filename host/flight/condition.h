@@ -21,8 +21,8 @@ struct xvt_vm_changes;
 enum xvt_condition_kind {
 	XVT_CONDITION_EVENT,
 	XVT_CONDITION_LOSS,  /* a machine lost events */
-	XVT_CONDITION_CRASH, /* its kernel panicked, or its VMM was killed */
-	XVT_CONDITION_STILL, /* it wrote no event for `ns` */
+	XVT_CONDITION_CRASH, /* the kernel of one panicked, or its VMM was killed */
+	XVT_CONDITION_STILL, /* a machine wrote no event for `ns` */
 };
 
 struct xvt_condition {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * flight.h - a recorder's process that reads the flight recorders which it keeps armed
- * (flight/armed.h), into one trace for each moment. It begins before the recorder gives up its
- * rights, and has a child for each trace, with the recorder's rules of what may be opened, in a
- * sandbox; so no pass waits for a region, and what the guests wrote is read elsewhere. One trace is
+ * (flight/armed.h), into one trace for each moment. The process begins before the recorder gives up
+ * its rights, and has a child for each trace, with the recorder's rules of what may be opened, in a
+ * sandbox. No pass waits for a region, and another process reads what guests wrote. One trace is
  * written at a time.
  */
 #ifndef XVT_FLIGHT_H
@@ -15,7 +15,7 @@
 
 struct xvt_flight;
 
-/* What `opt` points to must outlive it. Returns 0 or -errno. */
+/* The objects that `opt` points to must outlive *out. Returns 0 or -errno. */
 int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt);
 /* For xvt_recording_needs(). */
 pid_t *xvt_flight_pid(struct xvt_flight *f);

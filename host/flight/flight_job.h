@@ -20,11 +20,11 @@ struct xvt_flight_options {
 	uint64_t memory_bytes;
 };
 
-/* What is to be read. It has no pointers, since processes share it. */
+/* A reading. Processes share the struct, so there are no pointers in it. */
 struct xvt_flight_job {
 	char output[PATH_MAX];
 	uint64_t at_ns;	     /* host ns of the moment */
-	uint64_t before_ns;  /* what is older than this before it may be left out */
+	uint64_t before_ns;  /* events that are older than this before it may be left out */
 	uint64_t timeout_ns; /* how long a machine may take to answer */
 	uint64_t most_bytes; /* of the trace; 0: any number */
 	uint64_t ring_bytes; /* of each ring; 0: all */

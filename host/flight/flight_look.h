@@ -12,7 +12,7 @@
 
 struct xvt_flight_look;
 
-/* What `opt` points to must outlive it. Returns 0 or -ENOMEM. */
+/* The objects that `opt` points to must outlive *out. Returns 0 or -ENOMEM. */
 int xvt_flight_look_new(struct xvt_flight_look **out, const struct xvt_flight_options *opt);
 /* After its lookout. NULL: no effect. */
 void xvt_flight_look_free(struct xvt_flight_look *f);

@@ -91,7 +91,7 @@ void xvt_lookout_free(struct xvt_lookout *l)
 {
 	if (!l)
 		return;
-	/* Its sandboxed child ends by itself, or by its limit of CPU time. */
+	/* The sandboxed child ends by itself, or by its limit of CPU time. */
 	xvt_helper_end(&l->helper);
 	free(l);
 }

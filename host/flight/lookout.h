@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * lookout.h - a recorder's process that looks for events (flight/trigger.h): in the files that the
- * recorder writes, or in files that it makes for a look. It begins before the recorder gives up its
- * rights, and has one process for each look, in a sandbox; so no pass waits for a look, and what
- * guests wrote is decoded elsewhere.
+ * recorder writes, or in files that it makes for a look. The process begins before the recorder
+ * gives up its rights, and has one child for each look, in a sandbox. No pass waits for a look, and
+ * another process decodes what guests wrote.
  */
 #ifndef XVT_LOOKOUT_H
 #define XVT_LOOKOUT_H

@@ -27,7 +27,7 @@ static struct xvt_vm *stopped(struct xvt_session *s, const char *path)
 	return NULL;
 }
 
-/* Its recording is not still being stopped. */
+/* The recording of that machine is not still being stopped. */
 static bool may_begin(void *arg, const char *path)
 {
 	const struct xvt_vm *vm = stopped(arg, path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* rearm.h - other machines are to be kept armed (flight/armed.h) than before, and others recorded.
+/* rearm.h - applies changed --flight-recorder patterns: which machines are kept armed
+ * (flight/armed.h), and which are recorded.
  */
 #ifndef XVT_REARM_H
 #define XVT_REARM_H

@@ -2,8 +2,8 @@
 /*
  * snapshot_when.c - see snapshot_when.h. For conditions on events, snapshots are taken into memory,
  * one after the other, and searched for new events. Nothing in the rings is consumed by that, and
- * other readers may take snapshots in between. One in which a condition holds is copied to a file.
- * For the other conditions the counters of the rings are looked at, and VMMs listened to; a
+ * other readers may take snapshots in between. A snapshot in which a condition holds is copied to a
+ * file. For the other conditions the counters of the rings are looked at, and VMMs listened to; a
  * snapshot is taken when one holds.
  */
 #define _GNU_SOURCE
@@ -56,7 +56,7 @@ struct watch {
 	bool begun;		    /* the first snapshot was taken */
 	bool pending;		    /* a condition held; the file follows at due_ns */
 	uint64_t due_ns;	    /* host time of the trace */
-	char first[192];	    /* what held */
+	char first[192];	    /* the condition that held */
 	char crashed[XVT_NAME_LEN]; /* of which machine, if that was a crash; else empty */
 	uint64_t first_ns;	    /* and when */
 	uint64_t seen_ns;	    /* the moment of the newest whole look; a later event is new */
@@ -302,7 +302,8 @@ static bool needs_snapshot(const struct watch *w)
 	return w->for_events || !w->begun || (w->pending && xvt_monotonic_ns() >= w->due_ns);
 }
 
-/* One snapshot, and what follows from it. Returns an exit status, after an error message. */
+/* Take a snapshot, and keep it if a condition holds. Returns an exit status, after an error
+ * message. */
 static int look(struct watch *w, struct xvt_taken *taken)
 {
 	struct xvt_trigger_look found;
@@ -365,7 +366,7 @@ static int watch(struct watch *w)
 		if (status != XVT_EXIT_OK && !w->begun)
 			return status;
 		if (!w->begun)
-			look_at_machines(w); /* what happens from here on counts */
+			look_at_machines(w); /* changes count from here on */
 		if (!w->begun && !w->how->quiet)
 			xvt_note("snapshot: waits for %s",
 				 w->for_events && !w->machines ? "an event" : "a condition");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * snapshots.c - see snapshots.h. A file may be linked while it is written. So the files up to the
+ * snapshots.c - see snapshots.h. A file may be linked while it is written. The files up to the
  * present one are linked at once, before the set may remove one, and each that follows when it
  * begins. The snapshot is whole when the file has ended that has the last event of it: the border
  * is asked for when the merge has passed that event.
@@ -74,7 +74,7 @@ struct armed_events {
 	struct search search;
 	struct xvt_flight_look *look;
 	uint64_t asked_ns;
-	uint64_t since_ns; /* what came later was not looked at */
+	uint64_t since_ns; /* later events were not looked at */
 };
 
 struct xvt_snapshots {
@@ -101,7 +101,7 @@ struct xvt_snapshots {
 	uint32_t linked;	    /* number of the newest file in it */
 	uint32_t last;		    /* the file that is to end, 0: not asked for yet */
 	uint64_t asked_ns;
-	bool to_read;	  /* its flight recorders, when they are not being looked at */
+	bool to_read;	  /* the flight recorders, when they are not being looked at */
 	size_t reading;	  /* flight recorders that are read into it */
 	uint32_t removed; /* files that the set had not any more */
 	int err;
@@ -249,8 +249,8 @@ static uint32_t file_at(const struct xvt_snapshots *sn, uint64_t ns)
 	return sn->begins[i % BEGINS].number;
 }
 
-/* Link the files up to `to`. The first error counts: the snapshot lacks a file. One that the limits
- * of the set have removed is told. */
+/* Link the files up to `to`. The first error counts: the snapshot lacks a file. A file that the
+ * limits of the set have removed is told. */
 static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
 {
 	while (sn->linked < to) {
@@ -537,7 +537,7 @@ static bool may_begin(const struct xvt_snapshots *sn, const char *machine, uint6
 	return own < most && all < (own ? MACHINES_MOST * most : XVT_SNAPSHOTS_MINUTE_MOST);
 }
 
-/* A condition holds. What the open snapshot has anyway needs none of its own. */
+/* A condition holds. A moment of the open snapshot needs none of its own. */
 static void holds(struct xvt_snapshots *sn, const char *machine, const char *kind, const char *what,
 		  uint64_t at_ns, uint64_t now_ns)
 {
@@ -599,7 +599,7 @@ static void look(struct xvt_snapshots *sn, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ events */
 
-/* What a look found. */
+/* Take the result of a look. */
 static void take_look(struct xvt_snapshots *sn, const struct xvt_trigger_look *look,
 		      uint64_t now_ns)
 {

@@ -3,7 +3,7 @@
  * snapshots.h - a recorder of a set keeps the files around a moment: when a condition holds
  * (flight/condition.h), and when a client asks. The set goes on in a next file some time after the
  * moment, and the files from some time before it on get a second name, in DIR/snapshots/
- * (trace/file_snapshot.h). So all machines are cut at one moment of the host's time, and nothing is
+ * (trace/file_snapshot.h). All machines are cut at one moment of the host's time, and nothing is
  * copied.
  */
 #ifndef XVT_SNAPSHOTS_H
@@ -38,8 +38,7 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
  * recorder gives up its rights. Returns 0, or -errno after an error message. */
 int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
 		       struct xvt_armed *machines, const struct xvt_flight_options *opt);
-/* One that has begun keeps what the set has up to its end. To be called after that. NULL: no
- * effect. */
+/* Call after the set is closed: an open snapshot ends with its last file. NULL: no effect. */
 void xvt_snapshots_free(struct xvt_snapshots *sn);
 
 /* Whether a condition is about crashes of this machine. sn NULL: none is. */
@@ -47,8 +46,8 @@ bool xvt_snapshots_wants_crash(const struct xvt_snapshots *sn, const char *machi
 
 /* To be called after each pass. */
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns);
-/* How long a recorder may sleep, that events of machines which are kept armed are looked for.
- * UINT64_MAX: as long as it wants. sn may be NULL. */
+/* Longest sleep of a recorder that keeps the search of flight recorders on time. UINT64_MAX: any.
+ * sn may be NULL. */
 uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn);
 /* Returns whether their regions are claimed for that. sn may be NULL. */
 bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn);

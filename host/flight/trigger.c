@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * trigger.c - see trigger.h. Traces overlap: a snapshot has all that the rings held, and a file
- * that grows is read again from somewhat before its last end. So the newest event of each ring for
- * which a condition held is remembered, by the guest's clock, which never goes back within a boot.
- * The memory is shared with the process that reads the next trace.
+ * that grows is read again from somewhat before its last end. The newest event of each ring for
+ * which a condition held is therefore remembered, by the guest's clock, which never goes back
+ * within a boot. The memory is shared with the process that reads the next trace.
  */
 #define _GNU_SOURCE
 #include "flight/trigger.h"
@@ -40,7 +40,7 @@ struct seen {
 struct shared {
 	struct xvt_trigger_look look;
 	bool done;
-	char why[512];			    /* what failed; "": nothing */
+	char why[512];			    /* the error; "": none */
 	bool noted[XVT_TRIGGER_CONDITIONS]; /* there was a note on it */
 	size_t nr_seen;
 	struct seen seen[SEEN_MOST];

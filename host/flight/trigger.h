@@ -18,7 +18,7 @@
 
 struct xvt_trigger;
 
-/* What a trace has that is new. */
+/* New events of a trace. */
 struct xvt_trigger_look {
 	uint64_t events;	    /* for which a condition holds */
 	uint64_t first_ns;	    /* host time of the first of them */
@@ -41,9 +41,9 @@ void xvt_trigger_free(struct xvt_trigger *t);
 
 /*
  * Look at the trace in `path`, from this host time on. A process of its own reads it, in a sandbox,
- * because guests wrote what is in it. It belongs to the process that calls: what is known of
- * earlier looks is shared by all processes that were forked after xvt_trigger_new(). Returns 0, or
- * -errno with the reason in `why`: nothing was seen then.
+ * because guests wrote what is in it. That process is a child of the caller. All processes that
+ * were forked after xvt_trigger_new() share the results of earlier looks. Returns 0, or -errno with
+ * the reason in `why`: nothing was seen then.
  */
 int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
 		     struct xvt_trigger_look *look, char *why, size_t why_size);

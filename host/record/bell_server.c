@@ -60,7 +60,7 @@ static int make_region(const char *region, uint64_t size, uid_t user, char *why,
 	return -err;
 }
 
-/* The child: become the server. What it says goes to `out`. */
+/* The child: become the server. The server's messages go to `out`. */
 static void become_server(const char *region, const char *path, int out)
 {
 	char exe[PATH_MAX] = "";

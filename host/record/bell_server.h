@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * bell_server.h - the process that serves the region of `attach --doorbell`: `xvtrace region serve`
- * in a session of its own. It listens at REGION.doorbell, so no other file names it.
+ * in a session of its own. The server listens at REGION.doorbell, so no other file names it.
  */
 #ifndef XVT_BELL_SERVER_H
 #define XVT_BELL_SERVER_H

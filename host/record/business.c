@@ -84,7 +84,7 @@ int xvt_business_begin(const char *command, const struct xvt_business *b,
 	static struct about about;
 	int err;
 
-	/* What is run for libvirt, or the keys that it needs, no rule can tell. */
+	/* libvirt over ssh runs programs and reads keys that no list can name. */
 	if (xvt_sandbox_check() ||
 	    xvt_libvirt_way(b->machines->libvirt_uri) != XVT_LIBVIRT_BY_SOCKET)
 		return 0;
@@ -280,7 +280,7 @@ static void may_change_instances(struct making *m, const char *tracing)
 	may(m, XVT_RULE_PATTERN_TREE, XVT_MAY_CHANGE, "%s/instances/xvtrace-*", literal);
 }
 
-/* What the kernel tells of VMMs, clocks and itself. */
+/* Files of the kernel about VMMs, clocks and itself. */
 static void add_kernel(struct making *m)
 {
 	static const char *const files[] = { "/proc", "/proc/kallsyms", "/proc/locks",

@@ -6,7 +6,7 @@
 #include "record/machines.h"
 #include "rights/opener.h"
 
-/* What it depends on. */
+/* The options that decide it. */
 struct xvt_business {
 	const char *output;
 	const char *clock_page; /* NULL: none */

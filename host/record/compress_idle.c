@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * compress_idle.c - see compress_idle.h. The recorder alone removes files of the set, links them
- * into snapshots and gives a copy the name of its file, between two passes. So the file that a copy
- * replaces is the one that was read, or the copy is dropped.
+ * into snapshots and gives a copy the name of its file, between two passes. A copy replaces only
+ * the file that was read; else the copy is dropped.
  */
 #include "record/compress_idle.h"
 

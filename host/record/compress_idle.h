@@ -10,7 +10,7 @@
 
 struct xvt_compress_idle;
 
-/* What was done so far. */
+/* Sums of the files that were replaced. */
 struct xvt_compress_idle_sums {
 	uint64_t files;
 	uint64_t before; /* bytes of these files */
@@ -24,7 +24,7 @@ int xvt_compress_idle_new(struct xvt_compress_idle **out, struct xvt_recording *
 /* While the recorder has the folder, and may remove files. NULL: no effect. */
 void xvt_compress_idle_free(struct xvt_compress_idle *c);
 
-/* To be called between two passes. It waits for nothing. */
+/* To be called between two passes. The call waits for nothing. */
 void xvt_compress_idle_pass(struct xvt_compress_idle *c, uint64_t now_ns);
 
 struct xvt_compress_idle_sums xvt_compress_idle_sums(const struct xvt_compress_idle *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * compressor.h - the process of a recorder that compresses finished files of its folder
- * (trace/repack.h), one at a time, when the host's CPUs have nothing else to do. It makes a copy
- * beside the file, XVT_SET_COPY; the recorder alone gives that the file's name.
+ * (trace/repack.h), one at a time, when the host's CPUs have nothing else to do. The process makes
+ * a copy beside the file, XVT_SET_COPY; the recorder alone gives that the file's name.
  */
 #ifndef XVT_COMPRESSOR_H
 #define XVT_COMPRESSOR_H
@@ -13,7 +13,7 @@
 
 struct xvt_compressor;
 
-/* What became of a file. */
+/* The result for a file. */
 struct xvt_compressed {
 	/* 0: the copy is complete and was compared. As xvt_repack(); -EMLINK: the file has several
 	 * names; -EPERM: it is of another user; -ECHILD: the process that reads was killed; or

@@ -68,7 +68,7 @@ struct xvt_follow {
 	uint64_t next_search_ns; /* of VMMs */
 
 	struct xvt_libvirt_watch *watch; /* NULL: no connection */
-	bool no_libvirt;		 /* it is not installed */
+	bool no_libvirt;		 /* libvirt is not installed */
 	bool no_libvirt_told;
 	char libvirt_why[512]; /* of no connection; "": there is one, or none is wanted */
 	uint64_t next_connect_ns;

@@ -13,9 +13,9 @@ struct xvt_follow;
 
 /*
  * Add to `s` what `opt` selects, now and later. `joined` is called for each machine after it was
- * added, from xvt_follow_pass(). `s` and `opt` must outlive the result. What cannot be recorded is
- * a warning, given once for each file and reason. libvirt may be absent, and may come and go; logs:
- * of a service, whose log has that, too. Returns 0 or -ENOMEM.
+ * added, from xvt_follow_pass(). `s` and `opt` must outlive the result. A file that cannot be
+ * recorded is a warning, given once for each reason. libvirt may be absent, and may come and go;
+ * logs: of a service, whose log has that, too. Returns 0 or -ENOMEM.
  */
 int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_session *s,
 		     const struct xvt_machine_options *opt, bool logs,

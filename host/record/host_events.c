@@ -29,7 +29,7 @@ static const struct preset {
 	{ "irq", false, { "irq:*", "irq_vectors:*" } },
 	{ "kvm", false, { "kvm:*" } },
 	{ "block", false, { "block:*" } },
-	/* What decides when each vCPU runs. */
+	/* Events that decide when each vCPU runs. */
 	{ "all-vcpus",
 	  false,
 	  { "sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup",

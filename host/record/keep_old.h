@@ -5,8 +5,8 @@
 
 enum xvt_kept_old {
 	XVT_KEPT_NONE,	  /* there was no file */
-	XVT_KEPT_MOVED,	  /* it is PATH.old */
-	XVT_KEPT_SWAPPED, /* it is PATH.old, and what that was is at PATH, to be overwritten */
+	XVT_KEPT_MOVED,	  /* the file is PATH.old */
+	XVT_KEPT_SWAPPED, /* the same, and the PATH.old before is at PATH, to be overwritten */
 };
 
 /* Move a regular file or a symbolic link at `path` to "PATH.old". Returns enum xvt_kept_old, or

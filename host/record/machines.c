@@ -176,7 +176,7 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 		xvt_error(name, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
-	if (name_taken(s, domain.name)) /* it was given by its UUID */
+	if (name_taken(s, domain.name)) /* the domain was given by its UUID */
 		return XVT_EXIT_USAGE;
 	rings = rings ? rings : rings_of(&domain);
 	err = keeper_takes(opt->keeper, domain.name, domain.region, domain.uuid, rings, why,
@@ -279,7 +279,7 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper
 	return err;
 }
 
-/* Add a machine that was found. What prevents that is a warning. */
+/* Add a machine that was found. A reason against that is a warning. */
 static void add_found(struct finding *f, const struct xvt_candidate *c)
 {
 	char why[512];

@@ -11,7 +11,7 @@
 #include "vmm/libvirt.h"
 #include "xvt_abi.h"
 
-/* What keeps machines that are found and not recorded: flight recorders (flight/armed.h). */
+/* Keeps machines that are found and not recorded: flight recorders (flight/armed.h). */
 struct xvt_keeper {
 	void *arg;
 	/* Returns 1: it keeps this machine; 0: it does not; or -errno with the reason in `why`:
@@ -75,9 +75,9 @@ bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xv
 int xvt_machines_check(const struct xvt_machine_options *opt);
 
 /*
- * Add the machines to a session. One that is named and cannot be recorded is an error; of those
- * that a pattern or `all` found, it is left out with a warning, and it is an error if none is left.
- * A machine that was found twice is added once. With `follow` the options are only checked: the
+ * Add the machines to a session. A named machine that cannot be recorded is an error. A machine
+ * that a pattern or `all` found is left out with a warning; if none is left, that is an error. A
+ * machine that was found twice is added once. With `follow` the options are only checked: the
  * machines are added by xvt_follow_pass(). Returns an exit status, after an error message.
  */
 int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt);

@@ -72,7 +72,7 @@ static const char *loss_help(const struct xvt_vm *vm, const struct xvt_vm_outcom
 			     xvt_session_vm_is_host(vm));
 }
 
-/* What is added up over all machines before a line can be made. */
+/* Sums and extremes over all machines, of which lines are made. */
 struct worst {
 	const struct xvt_vm *loser, *clock, *nameless;
 	struct xvt_vm_outcome unnamed; /* of the one that has most events without a format */

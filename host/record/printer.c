@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "options/opt.h"
 
-#define END_MS	5000 /* what it may take to print the rest */
+#define END_MS	5000 /* time to print the rest */
 #define KILL_MS 1000
 
 /* ^C at the terminal is for the recorder, which then ends the trace, and so the report. */

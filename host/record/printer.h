@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * printer.h - for `record --print`: a process that prints the events while they are recorded. It is
- * `xvtrace report -f` of the output, so a slow reader of its lines never holds the recorder up.
+ * printer.h - for `record --print`: a process that prints the events while they are recorded. The
+ * process is `xvtrace report -f` of the output, so a slow reader of its lines never holds the
+ * recorder up.
  */
 #ifndef XVT_PRINTER_H
 #define XVT_PRINTER_H

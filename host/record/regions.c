@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * regions.c - see regions.h. A look at a file is a system call that the opener answers, which takes
- * some 30 us. So a file of another user is looked at once: its name and inode number are kept.
+ * some 30 us. A file of another user is looked at once: its name and inode number are kept.
  */
 #define _GNU_SOURCE
 #include "record/regions.h"
@@ -72,7 +72,7 @@ static struct {
 	size_t nr_trusted;
 	struct files found, next;
 	struct strangers strangers, counted;
-	struct strangers search_of;   /* what the search for VMMs that goes on is of */
+	struct strangers search_of;   /* users of the search for VMMs that goes on */
 	struct strangers searched_of; /* the same of the last one that has ended */
 	bool stale;		      /* that one found the VMM of one of `strangers` */
 	struct known *known;
@@ -181,7 +181,7 @@ static bool has(const struct owned_list *l, const struct xvt_mapped_file *file)
 	return false;
 }
 
-/* A VMM of its owner may map it. One user's files leave room for those of others. */
+/* A VMM of its owner may map it. The files of a user leave room for those of others. */
 static void take_as_maybe(const struct xvt_mapped_file *file, uid_t uid)
 {
 	size_t i, same = 0;

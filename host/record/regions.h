@@ -2,8 +2,8 @@
 /*
  * regions.h - the files in the folder of regions that are machines without -r. All users may make
  * files there, so the owner decides: root, the user of this process, the users that libvirt runs
- * QEMU as, and another user whose own QEMU maps the file. What others make there costs the recorder
- * a limited part of its time. There is one folder, so this is one state for the process.
+ * QEMU as, and another user whose own QEMU maps the file. Files of others cost the recorder a
+ * limited part of its time. There is one folder, so this is one state for the process.
  */
 #ifndef XVT_REGIONS_H
 #define XVT_REGIONS_H

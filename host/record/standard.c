@@ -65,7 +65,7 @@ static bool is_file(void)
 	if (fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode) ||
 	    lseek(STDIN_FILENO, 0, SEEK_CUR) != 0)
 		return false;
-	/* It may be a file of another user. */
+	/* The file may belong to another user. */
 	fd = open(stdin_path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
