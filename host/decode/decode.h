@@ -82,7 +82,7 @@ struct xvt_event_class {
 	void *user; /* free for the caller */
 };
 
-/* A format that could not be read. Its names are clean text. */
+/* A format that could not be read. The names are clean text. */
 struct xvt_left_format {
 	uint32_t vm;
 	char system[64];

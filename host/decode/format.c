@@ -26,8 +26,8 @@
 
 /* -- the text ----------------------------------------------------------------------- */
 
-/* One line of a field. The declaration is "TYPE NAME", "TYPE NAME[N]", "TYPE[] NAME", or of a
- * probe's list of texts "TYPE[][N] NAME". */
+/* A line of a field. The declaration is "TYPE NAME", "TYPE NAME[N]", "TYPE[] NAME", or of a probe's
+ * list of texts "TYPE[][N] NAME". */
 struct line {
 	const char *type; /* without brackets */
 	const char *name;

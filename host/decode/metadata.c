@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * metadata.c - see parts.h. Reads the metadata of a trace's guests, and makes the classes of their
- * formats. It makes and frees the decoders, which hold all of it.
+ * formats. This file makes and frees the decoders, which hold all of it.
  */
 #include "decode/parts.h"
 

@@ -3,8 +3,8 @@
  * parts.h - one machine's decoder, shared by decode.c, metadata.c, symbols.c and tables.c.
  *
  * Metadata is read once, when a trace is opened. Of a format, only its type, its place in the file
- * and a hash are kept; its text is read again for the first record that needs it. So a trace may
- * have any number of formats and generations, and only used formats take memory.
+ * and a hash are kept; its text is read again for the first record that needs it. A trace may have
+ * any number of formats and generations, and only used formats take memory.
  */
 #ifndef XVT_DECODE_PARTS_H
 #define XVT_DECODE_PARTS_H
@@ -25,7 +25,7 @@ struct xvt_meta_place {
 	uint32_t generation; /* index in the decoder's generations */
 };
 
-/* One version of a type's format. */
+/* A version of a type's format. */
 struct xvt_format {
 	struct xvt_meta_place at;
 	uint64_t since_ns; /* does not hold for earlier events of its boot */
@@ -49,7 +49,7 @@ struct xvt_formats {
 	uint64_t until_ns;
 };
 
-/* One boot of a guest. Events in chunks from `first_seq` on belong to it. */
+/* A boot of a guest. Events in chunks from `first_seq` on belong to it. */
 struct xvt_generation {
 	uint32_t number;
 	uint64_t first_seq;

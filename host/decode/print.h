@@ -89,7 +89,7 @@ struct xvt_node {
 #define XVT_PIECE_BITS_MAX  32767 /* a width that counts the bits of a mask */
 #define XVT_PIECE_STAR	    (-2)  /* a width or precision of "*" */
 
-/* What the letters after %p make of a pointer. */
+/* Meanings of the letters after %p. */
 enum xvt_pointer {
 	XVT_POINTER_ADDRESS,  /* a number */
 	XVT_POINTER_SYMBOL,   /* a function, the offset in it, and its module */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * print_compile.c - compile the text of a "print fmt" into a program for print.c. The text is
- * C after the kernel's macros: a string and expressions. It comes from a guest, so recursion is
+ * print_compile.c - compile the text of a "print fmt" into a program for print.c. The text is C
+ * after the kernel's macros: a string and expressions. The text comes from a guest, so recursion is
  * bounded, and names are looked up in the class only. An argument with anything unsupported is
  * refused alone: its fields are shown in its place.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tables.c - see parts.h. What a decoder keeps: memory charged to its machine, tables by key, names
+ * tables.c - see parts.h. State of a decoder: memory charged to its machine, tables by key, names
  * of tasks, and the generations of its guest.
  */
 #include "decode/parts.h"

@@ -401,8 +401,8 @@ static struct variant *variant_of(struct ctf *x, struct machine *m, const struct
 }
 
 /*
- * A packet's counter is the number of events lost before its end, and readers take differences. So
- * the packet before a loss is closed first: then readers show the number at the right place.
+ * A packet's counter is the number of events lost before its end, and readers take differences. The
+ * packet before a loss is closed first: then readers show the number at the right place.
  */
 static int put_loss(struct ctf *x, struct stream *s, const struct xvtrace_event *ev)
 {

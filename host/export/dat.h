@@ -81,7 +81,7 @@ struct dat_spool {
  * decrease. Returns 0 or -errno. */
 int dat_record(struct dat_spool *s, struct dat_cpu *c, uint64_t ns, size_t len, uint8_t **to);
 
-/* So many events were lost before the next record; at_least: or more. */
+/* Number of events that were lost before the next record; at_least: or more. */
 void dat_lost(struct dat_cpu *c, uint64_t lost, bool at_least);
 
 /* Write all open pages, and free their memory. Returns 0 or -errno. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* dat_describe.c - see dat.h. What describes a machine's events in its trace.dat. */
+/* dat_describe.c - see dat.h. Descriptions of a machine's events in its trace.dat. */
 #include "export/dat.h"
 
 #include <stdio.h>

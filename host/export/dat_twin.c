@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * dat_twin.c - see dat.h. One event of the kernel by two names: both ftrace and the guest's module
- * may have recorded it, each for a while. Viewers find a type by its name, and take the first. So
- * both have one number and one format: that of the one that came first. Where their records are not
+ * may have recorded it, each for a while. Viewers find a type by its name, and take the first. Both
+ * have one number and one format: that of the one that came first. Where their records are not
  * alike, those of the other are made anew.
  */
 #define _GNU_SOURCE /* memmem() */

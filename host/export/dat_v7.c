@@ -107,7 +107,7 @@ static int put_packed(struct v7 *v, uint16_t id, const char *name, struct dat_by
 	return err;
 }
 
-/* What describes the events. */
+/* Descriptions of the events. */
 static int put_sections(struct v7 *v)
 {
 	struct dat_machine *m = &v->d->machines[v->machine];

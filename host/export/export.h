@@ -24,7 +24,7 @@ struct xvt_around {
 	int pid;
 };
 
-/* What to export, and how. */
+/* Options of an export. */
 struct xvt_export {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
@@ -66,13 +66,13 @@ int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event);
 
 /* Each export returns 0 or -errno. */
 
-/* One line for each event: TIME VM:CPU FLAGS EVENT: fields. Closing `o` reports its errors. */
+/* A line for each event: TIME VM:CPU FLAGS EVENT: fields. Closing `o` reports its errors. */
 int xvt_export_text(struct xvt_export *x, struct xvt_out *o);
 
 /* The machine's colour on a terminal, as the number of an escape sequence. */
 const char *xvt_machine_colour(const struct xvtrace_machine *machine);
 
-/* One JSON object on a line for each event. */
+/* A JSON object on a line for each event. */
 int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o);
 
 /* Packets of Perfetto's protobuf, by perfetto.proto. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * jsonl.c - one JSON object a line. It uses no JSON library, so that an event needs no
+ * jsonl.c - one JSON object a line. The writer uses no JSON library, so that an event needs no
  * allocation and integers are exact up to 64 bits.
  */
 #include "export/labels.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * once.c - see once.h. Both records of an event are made one right after the other, with interrupts
- * off. So no other event of these kinds is between them, and none was lost there. A switch is never
+ * off. No other event of these kinds is between them, and none was lost there. A switch is never
  * followed by another one between the same tasks; a handler's entry not by one of the same
  * interrupt, but for the second record.
  */
@@ -19,7 +19,7 @@ enum lane {
 	LANES,
 };
 
-/* What tells an event from others of its kind. */
+/* Fields that tell an event from others of its kind. */
 static const struct kind {
 	const char *system;
 	const char *name;

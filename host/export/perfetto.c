@@ -590,7 +590,7 @@ static int begin(struct xvt_pf *p, uint32_t machine, uint64_t ns)
 	return err;
 }
 
-/* What became of a machine, beside its pauses, which are slices. */
+/* States of a machine, beside its pauses, which are slices. */
 static int put_change(struct xvt_pf *p, uint32_t machine, const struct xvtrace_event *ev)
 {
 	const uint64_t uuid = xvt_pf_track_uuid(p, TRACK_PAUSES, machine);

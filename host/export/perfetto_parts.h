@@ -197,9 +197,9 @@ int xvt_pf_write_bundles(struct xvt_pf *p);
 
 /* -- clocks, machines and tracks, perfetto_tracks.c ------------------------------------ */
 
-/* What the host's clocks were at one time. */
+/* Values of the host's clocks at one time. */
 int xvt_pf_put_snapshot(struct xvt_pf *p, uint64_t ns);
-/* What the packets of a machine need before them. */
+/* Packets that stand before those of a machine. */
 int xvt_pf_begin_machine(struct xvt_pf *p, uint32_t machine, uint64_t ns);
 /* Describe a track of a machine or of none, or of a ring. parent_uuid: 0 if it has no parent. */
 int xvt_pf_put_track(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t parent_uuid,
@@ -209,7 +209,7 @@ int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track
 /* Begin a packet with a track event, which the caller closes at *at. */
 int xvt_pf_begin_track_event(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track,
 			     uint32_t type, uint64_t ns, size_t more, size_t *at);
-/* One end of a slice on a track of a machine or of its ring. */
+/* An end of a slice on a track of a machine or of its ring. */
 int xvt_pf_put_slice_end(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t ns,
 			 uint32_t type, const char *name);
 /*

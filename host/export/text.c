@@ -71,7 +71,7 @@ static char mark_of(struct xvt_export *x, const struct xvtrace_event *ev)
 	return '~';
 }
 
-/* What only some options ask for. */
+/* Parts that only some options ask for. */
 static void put_more(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev,
 		     uint64_t ns)
 {

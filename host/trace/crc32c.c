@@ -3,11 +3,11 @@
  * crc32c.c - CRC32C by eight tables (slicing-by-8), or by the CPU's instruction, chosen once at
  * program start.
  *
- * The instruction has a latency of three cycles and a throughput of one a cycle. So three blocks
- * are processed side by side and combined afterwards. A CRC is linear: the state after a block is
- * that of the block started at 0, xor the state before it carried through as many zeros. Source of
- * the idea: Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
- * Intel 2011.
+ * The instruction has a latency of three cycles and a throughput of one a cycle. Three blocks are
+ * processed side by side and combined afterwards. A CRC is linear: the state after a block is that
+ * of the block started at 0, xor the state before it carried through as many zeros. Source of the
+ * idea: Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel
+ * 2011.
  */
 #include "trace/crc32c.h"
 

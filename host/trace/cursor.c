@@ -39,7 +39,7 @@ static size_t event_size(const struct xvt_event_hdr *h)
 
 /*
  * The budget is used up twice over: keep the first half in order of time, and remember where it
- * ends. What comes behind it is read again when its time has come.
+ * ends. The rest behind it is read again when its time has come.
  */
 static void shrink_late(struct xvt_cursor *c)
 {

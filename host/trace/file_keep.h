@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is kept; 0: no limit. */
+/* Limits of a set; 0: none. */
 struct xvt_file_keep {
 	uint64_t bytes;	     /* of the disk, most of all files, with the next one */
 	uint64_t ns;	     /* since a file was written last */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * file_set.c - see file_set.h. When a file is full, the next one is opened first. Then the writer
- * ends the old one, and next() makes the new one the present file. What is still being written to
- * the old file is left to the loop, and the file is closed by a later call, so no call waits for
- * the disk. Two files at most are open at a time.
+ * ends the old one, and next() makes the new one the present file. Writes to the old file are left
+ * to the loop, and a later call closes that file, so no call waits for the disk. Two files at most
+ * are open at a time.
  */
 #define _GNU_SOURCE
 #include "trace/file_set.h"
@@ -74,7 +74,7 @@ static int open_folder(struct xvt_file_set *set)
 		return set->folder_fd;
 	if (flock(set->folder_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	/* What a recorder left that was killed. */
+	/* A recorder that was killed may have left it. */
 	unlinkat(set->folder_fd, XVT_SET_COPY, 0);
 	return find_newest(set->folder, &set->number);
 }

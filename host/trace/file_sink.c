@@ -10,9 +10,9 @@
  * zeros, and its last block is written again with the bytes that follow. At the end the file is
  * truncated to its length.
  *
- * A patient sink (xvt_file_sink_patient()) survives a full disk. It allocates the space of the
- * bytes that it accepts, and a reserve, so that these bytes, and the chunks that end a trace, can
- * always be written. A file whose size is known before (xvt_file_sink_expect()) is allocated at
+ * A patient sink (xvt_file_sink_patient()) survives a full disk. The sink allocates the space of
+ * the bytes that it accepts, and a reserve, so that these bytes, and the chunks that end a trace,
+ * can always be written. A file whose size is known before (xvt_file_sink_expect()) is allocated at
  * once, and its reserve is a part of that size. Where a file system cannot allocate ahead, a write
  * that finds no space keeps its buffer and is tried again.
  */
@@ -670,7 +670,7 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 	int err = sink_settle(&fs->base);
 
 	/* The loop has failed. The kernel may still read these buffers and write the file, and a
-	 * later run of the loop may call written(). So they are kept as long as the process. */
+	 * later run of the loop may call written(). The buffers are kept as long as the process. */
 	if (any_busy(fs))
 		return err;
 	if (!fs->discarded && begin(fs) && !err)

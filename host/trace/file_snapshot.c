@@ -215,7 +215,7 @@ static bool drop(const char *path)
 	return rmdir(path) == 0 || dropped;
 }
 
-/* What stands behind the time of a snapshot's name. */
+/* The words behind the time of a snapshot's name. */
 static const char *words(const struct folders *f, int i)
 {
 	return f->v[i]->d_name + TIME_LEN;
@@ -241,7 +241,7 @@ bool xvt_file_snapshot_drop(const char *folder)
 	bool dropped = false;
 
 	list(&f, folder);
-	/* One machine's snapshots take no other machine's place. */
+	/* The snapshots of a machine take no place of another machine's. */
 	for (most = f.n; most > 0 && !dropped; most--) {
 		for (i = 0; i < f.n - 1 && !dropped; i++) {
 			alike = count_alike(&f, i);

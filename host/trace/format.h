@@ -4,10 +4,10 @@
  * little-endian, 8-byte aligned, every pad byte named. No code, no memory.
  *
  * A file is a sequence of chunks. The CRC32C of a chunk covers its header (crc taken as 0) and its
- * payload. So after any crash a file is readable up to the last whole chunk, and a damaged chunk is
- * skipped alone. Unknown chunk types are skipped. `seq` counts from 0 without gaps; `trace_id`
- * distinguishes a chunk of this file from the bytes of another file. Chunks start at multiples of
- * 8.
+ * payload. After any crash a file is therefore readable up to the last whole chunk, and a damaged
+ * chunk is skipped alone. Unknown chunk types are skipped. `seq` counts from 0 without gaps;
+ * `trace_id` distinguishes a chunk of this file from the bytes of another file. Chunks start at
+ * multiples of 8.
  *
  *   FILE                       first: version, UUID, the host's clock
  *   VM, RING, META             before the first event that needs them, at any time
@@ -369,9 +369,9 @@ XVT_ASSERT(sizeof(struct xvt_run_span) == 32, "run span layout");
 /*
  * HEADS: an array of these, in the order of each ring. The counters in the header of the sub-buffer
  * at `pos`, which the ring's writer stored when it opened that. They count what lies before `pos`,
- * and the events that were inside the writer: at most XVT_MAXNEST of them. So the differences
- * between two heads are a second account of the records between them. XVT_HEAD_F_FIRST: the file
- * does not have all of what lies between this one and the one before it.
+ * and the events that were inside the writer: at most XVT_MAXNEST of them. The differences between
+ * two heads are a second account of the records between them. XVT_HEAD_F_FIRST: the file does not
+ * have all of what lies between this one and the one before it.
  */
 struct xvt_subbuf_head {
 	uint32_t ring;
@@ -397,7 +397,7 @@ XVT_ASSERT(sizeof(struct xvt_raw_piece) == 16, "raw piece layout");
  *   this header
  *   own_len bytes: the host's own events, each a struct xvt_event_hdr and its payload padded to 8
  *   u64 raws[nr_raws]: `seq` of the RAW chunks that are named below, which come before this one.
- *     So what is inserted or missing elsewhere in the file does not matter.
+ *     Chunks that are inserted or missing elsewhere in the file do not matter.
  *   struct xvt_order_line lines[nr_lines]
  *   struct xvt_order_source sources[nr_sources]
  *   the sequence, if nr_sources is not 0: for each event the number of the source whose next record
@@ -473,8 +473,8 @@ XVT_ASSERT(sizeof(struct xvt_event_hdr) == 24, "event header layout");
 
 /*
  * Payload of an event with id XVT_ID_LOST, which the host makes, at its place in the ring's order.
- * It is not counted as an event. It holds what was lost between the ring's record before it and the
- * one after it.
+ * The record is not counted as an event. It holds what was lost between the ring's record before it
+ * and the one after it.
  */
 struct xvt_lost {
 	uint64_t lost[XVT_LOST_CAUSES];
@@ -589,8 +589,8 @@ XVT_ASSERT(sizeof(struct xvt_note_state) == 24, "note state layout");
 /*
  * INDEX: an array of these, one for each chunk from the INDEX before it on, which is the first
  * entry (in the first INDEX: FILE). They are in order: each chunk ends where the next one begins,
- * the last one where the INDEX begins. So the INDEX chunks are a list backwards; END holds the
- * offset of the last.
+ * the last one where the INDEX begins. The INDEX chunks are a list backwards; END holds the offset
+ * of the last.
  */
 struct xvt_index_entry {
 	uint64_t offset;   /* of the chunk header in the file */

@@ -333,7 +333,7 @@ static int begin_rings(struct xvt_loose *l, struct xvt_loose_chunk *c)
 		if (got < 0)
 			return got;
 		if (!got) {
-			free_piece(l, r); /* its place is the next ring's */
+			free_piece(l, r); /* the place is the next ring's */
 			continue;
 		}
 		n++;

@@ -446,7 +446,7 @@ int xvt_trace_open_growing(struct xvt_trace **out, const char *path, char *why, 
 	return open_trace(out, path, FIND_LATER, why, why_size);
 }
 
-/* Takes the next chunk if all of it is in the file. Its writer may write parts of the file in any
+/* Takes the next chunk if all of it is in the file. A writer may write parts of its file in any
  * order, so all of it is read. Returns 1, 0 or -errno. */
 static int take_next(struct xvt_trace *t, struct walk *w)
 {

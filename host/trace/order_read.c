@@ -415,7 +415,8 @@ static int next_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 	return 1;
 }
 
-/* Returns whether the source's RAW chunk is there. It may have been dropped to load another one. */
+/* Returns whether the source's RAW chunk is there. The chunk may have been dropped to load another
+ * one. */
 xvt_inline bool has_raw(const struct xvt_events_source *s)
 {
 	return s->raw && s->raw->seq == s->raw_seq && !s->unreadable;

@@ -21,8 +21,8 @@ struct xvt_chunk_buf {
 
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b);
 
-/* One event. It points into a buffer that is valid until the next call of the function that gave
- * it. */
+/* An event. Its pointers lead into a buffer that is valid until the next call of the function that
+ * gave it. */
 struct xvt_event {
 	const struct xvt_event_hdr *hdr; /* 8-byte aligned */
 	const uint8_t *payload;

@@ -7,9 +7,9 @@
 
 /* RAW chunks of a trace: `base` is for xvt_events_begin(). Memory: 32 MiB, and one chunk. */
 #define XVT_RAWS_SLOTS	256u
-#define XVT_RAWS_SEEN	1u /* it was loaded, and passed its checks */
-#define XVT_RAWS_PACKED 2u /* it is compressed */
-#define XVT_RAWS_LEN	4u /* and so many bytes of payload, as a multiple of this */
+#define XVT_RAWS_SEEN	1u /* the chunk was loaded, and passed its checks */
+#define XVT_RAWS_PACKED 2u /* the chunk is compressed */
+#define XVT_RAWS_LEN	4u /* bytes of payload, as a multiple of this */
 struct xvt_trace_raws {
 	struct xvt_raws base; /* first */
 	struct xvt_trace *t;

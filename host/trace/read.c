@@ -69,7 +69,7 @@ static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *re
 	       events.count == ref->count;
 }
 
-/* Its checksum is right. Returns 0, or -EBADMSG and *why; NULL: that is nothing to speak of. */
+/* The checksum is right. Returns 0, or -EBADMSG and *why; NULL: that is nothing to speak of. */
 static int take_loaded(const struct xvt_chunk_ref *ref, const struct xvt_chunk_buf *b,
 		       const char **why)
 {

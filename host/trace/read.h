@@ -17,7 +17,7 @@
 
 #define XVT_VM_NONE UINT32_MAX
 
-/* One whole chunk, in file order. */
+/* A whole chunk, in file order. */
 struct xvt_chunk_ref {
 	uint64_t offset; /* of its header */
 	uint64_t seq;

@@ -62,7 +62,7 @@ static int move_offset(const struct repack *r, uint8_t *at, uint16_t type)
 	return 0;
 }
 
-/* What events name is a RAW chunk before them. */
+/* Events name a RAW chunk before them. */
 static bool names_raw(const struct repack *r, const uint8_t *at)
 {
 	uint64_t seq;
@@ -109,7 +109,7 @@ static int move_end(const struct repack *r)
 			   XVT_CHUNK_INDEX);
 }
 
-/* What a chunk of a newer format says of offsets is not known. */
+/* The offsets in a chunk of a newer format are not known. */
 static int move(const struct repack *r)
 {
 	const uint16_t type = r->head.h.type;

@@ -23,7 +23,7 @@
 struct xvt_set_part {
 	struct xvt_trace *t;
 	char name[XVT_SET_NAME_MAX];
-	uint64_t begin; /* what is added to its offsets */
+	uint64_t begin; /* to be added to its offsets */
 	uint64_t seq;	/* to its chunks' numbers */
 	uint32_t ring;	/* to its rings' numbers */
 	uint32_t *vms;	/* its machines' numbers in the whole */
@@ -175,8 +175,8 @@ static void move_own(const struct xvt_set_part *p, uint8_t *at, size_t len)
 	}
 }
 
-/* An ORDER, LATE or LOOSE chunk. One whose parts do not fit its length is left: its reader says so.
- */
+/* An ORDER, LATE or LOOSE chunk. A chunk whose parts do not fit its length is left: its reader says
+ * so. */
 static void move_order(const struct xvt_set_part *p, uint8_t *at, size_t len)
 {
 	struct xvt_order_source source;

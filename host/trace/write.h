@@ -19,8 +19,8 @@ struct xvt_sink {
 	void (*before)(void *arg);
 	void *before_arg;
 	int (*write)(struct xvt_sink *sink, const void *bytes, size_t len);
-	/* Returns room for the next `len` bytes, so that they need not be copied, or NULL. It is
-	 * valid until the next write(), which may get that address. May be NULL. */
+	/* Returns room for the next `len` bytes, so that they need not be copied, or NULL. The
+	 * pointer is valid until the next write(), which may get that address. May be NULL. */
 	uint8_t *(*room)(struct xvt_sink *sink, size_t len);
 	/* Returns how many bytes are in the file for good, even if this process dies. NULL: all. */
 	uint64_t (*written)(const struct xvt_sink *sink);

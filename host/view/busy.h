@@ -49,7 +49,7 @@ void xvt_pauses_sort(struct xvt_pauses *p);
 uint64_t xvt_pauses_between(const struct xvt_pauses *p, uint64_t begin_ns, uint64_t end_ns);
 void xvt_pauses_fini(struct xvt_pauses *p);
 
-/* What runs on a CPU, by its switches of tasks. Zeros: nothing is known. */
+/* The task that runs on a CPU, by its switches of tasks. Zeros: nothing is known. */
 struct xvt_running {
 	bool known;
 	int32_t pid;

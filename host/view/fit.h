@@ -43,14 +43,14 @@ struct xvt_fit_span {
 
 struct xvt_clock_fit {
 	bool any;			/* there are limits: at least two samples, none invalid */
-	bool straight;			/* one straight line crosses all samples */
+	bool straight;			/* a straight line crosses all samples */
 	struct xvt_fit_sample *samples; /* by x, no two equal; lo and hi less x: offsets */
 	size_t count;
 	int64_t *path;	/* offset at each sample: a line of few bends that crosses all of them */
 	int64_t *extra; /* [i]: what widens the limits between samples i and i + 1 */
 };
 
-/* What is known of the clock besides its samples. */
+/* Knowledge of the clock besides its samples. */
 struct xvt_fit_clock {
 	/* Two samples that were taken within that time are of one measurement, within which the
 	 * rate is off by at most 1/30. */

@@ -43,7 +43,7 @@ struct stretch {
 struct lane {
 	size_t epoch;
 	uint64_t rec_ns;   /* recorded time of the newest event */
-	uint64_t now_ns;   /* its new time */
+	uint64_t now_ns;   /* the new time */
 	bool is_known;	   /* in a part: the events before it cannot change anything any more */
 	uint64_t doubt_ns; /* till then: no new time of an event before is behind this */
 	bool in_stretch;

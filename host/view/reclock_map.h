@@ -28,7 +28,7 @@ struct xvt_reclock_epoch {
 	size_t knot_first;
 	size_t knot_end;
 	bool refined;  /* the new map is made of the samples; see fit.h */
-	bool straight; /* one straight line crosses all of them */
+	bool straight; /* a straight line crosses all of them */
 	/* Of the last value that was looked up: the number of nodes and of knots at or before it.
 	 */
 	size_t nodes_to;

@@ -28,7 +28,7 @@ struct item {
 	struct xvt_event_hdr hdr;
 	uint64_t chunk_seq;
 	struct xvt_events_origin from;
-	bool own; /* it has no record */
+	bool own; /* the event has no record */
 	bool late;
 	size_t at;    /* of its record, or of its payload, in `bytes` */
 	uint32_t len; /* of that */

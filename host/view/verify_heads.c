@@ -6,15 +6,14 @@
  * A header at position P counts what was attempted when the sub-buffer was opened. Of that, all is
  * an event before P, or given back, or lost, but what was inside the writer: the event that opens
  * the sub-buffer, and those that it interrupted. These are 0 (the ring's own record opens it) to
- * XVT_MAXNEST events. So attempted less discarded, lost and the events before P, which is `rest`
- * here, differs between two headers by XVT_MAXNEST at most.
+ * XVT_MAXNEST events. Attempted less discarded, lost and the events before P, which is `rest` here,
+ * therefore differs between two headers by XVT_MAXNEST at most.
  *
  * The counters of a header are loaded one after the other, attempted first. An interrupt between
  * two of these loads may lose or give back events, which the header then counts there and not as
  * attempted. (Events that take a place make the writer begin again, and where the ring is full it
  * does not get there.) They are no more than what was lost by other causes than a full ring, and
- * given back, since the header before: `early`. So the rest is larger than it looks by 0 to
- * `early`.
+ * given back, since the header before: `early`. The rest is larger than it looks by 0 to `early`.
  */
 #include "view/verify_parts.h"
 
@@ -24,7 +23,7 @@
 #include "base/vec.h"
 #include "trace/names.h"
 
-/* One end of the range of `rest` in a row of heads: its least value, where that may be larger by
+/* An end of the range of `rest` in a row of heads: its least value, where that may be larger by
  * `early`, or its largest. */
 struct end {
 	__int128 rest; /* sums of what guests wrote: any number */

@@ -206,7 +206,7 @@ struct xvt_verify_state {
  * XVT_VM_NONE if it concerns no machine. */
 void xvt_verify_violation(struct xvt_verify_state *v, enum xvt_verify_kind kind, uint32_t vm,
 			  const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* One line with a formatted text for the caller. */
+/* A line with a formatted text for the caller. */
 void xvt_verify_line(const struct xvt_verify_state *v, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* For each machine a line with the number of violations that were counted and not reported. */

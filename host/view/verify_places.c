@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * verify_places.c - see verify_parts.h. Each record names its place in a RAW chunk, whose pieces
- * say their positions in the ring. So the order in which a ring's events were written is in the
- * file, whatever clocks and times say: positions never go back in ORDER and LOOSE chunks together,
- * nor in LATE chunks, but where a LOST record tells that the ring's contents were replaced.
+ * say their positions in the ring. The order in which a ring's events were written is therefore in
+ * the file, whatever clocks and times say: positions never go back in ORDER and LOOSE chunks
+ * together, nor in LATE chunks, but where a LOST record tells that the ring's contents were
+ * replaced.
  */
 #include "view/verify_parts.h"
 

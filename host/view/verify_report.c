@@ -9,8 +9,8 @@
 
 #define LINE_BYTES	 8192u /* more than the longest note or violation */
 
-/* Lines reported for each machine and kind of violation; further ones are only counted. So the
- * violations of one machine and kind do not hide those of another. */
+/* Lines reported for each machine and kind of violation; further ones are only counted. Violations
+ * of one machine and kind do not hide those of another. */
 #define VIOLATIONS_SHOWN 5u
 
 static const char *const kind_names[XVT_VERIFY_KINDS] = {

@@ -12,7 +12,7 @@ struct xvt_set_ring {
 	bool has_stats;
 };
 
-/* What the next file is compared with. Zeros: there was no file yet. */
+/* State of the file before, with which the next one is compared. Zeros: there was no file yet. */
 struct xvt_set_end {
 	bool any;
 	bool exact; /* it has an end, and no damage: `rings` holds */
