@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 words=${1:-tests/words.txt}
-limit=${2:-67}
+limit=${2:-52}
 bad=0
 sentences=$(mktemp)
 trap 'rm -f "$sentences"' EXIT

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * One write for the whole line, so that lines of several processes do not mix; or an entry of the
- * journal, where that is standard error. The text may contain names from a guest or a file, so
+ * A single write for the whole line, so that lines of several processes do not mix; or an entry of
+ * the journal, where that is standard error. The text may contain names from a guest or a file, so
  * unsafe characters are escaped.
  */
 static void say(enum xvt_journal_priority priority, const char *what, const char *machine,

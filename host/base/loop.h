@@ -60,7 +60,7 @@ int xvt_loop_sysctl(void);
 /* The strings are valid until the next call of strerror(). */
 struct xvt_loop_why {
 	const char *why;
-	const char *fix; /* what the user can do; printed after a semicolon */
+	const char *fix; /* advice for the user; printed after a semicolon */
 };
 
 /* Explains `err`, the -errno of io_uring, for that value of the sysctl. */

@@ -111,7 +111,7 @@ static void *transfers(void *arg)
 	return NULL;
 }
 
-/* Starts the threads, without signals. One is enough. Returns 0 or -errno. */
+/* Starts the threads, without signals. A single thread is enough. Returns 0 or -errno. */
 static int start_threads(struct epoll_loop *loop)
 {
 	sigset_t all, before;

@@ -18,7 +18,7 @@
 
 struct xvt_run;
 
-/* One area of memory from which pools take pieces before they ask malloc(), so that it can be
+/* An area of memory from which pools take pieces before they ask malloc(), so that it can be
  * registered for I/O as a whole. A piece that was used once keeps its size. */
 struct xvt_arena {
 	uint8_t *base;
@@ -35,7 +35,7 @@ void xvt_arena_fini(struct xvt_arena *a);
 
 #define XVT_POOL_SPARES 2u
 
-/* What several pools of one user have borrowed together from a common pool. */
+/* Sum that several pools of one user have borrowed from a common pool. */
 struct xvt_pool_lent {
 	uint64_t bytes;
 	bool shared; /* other users may borrow, too: together they get no more than one pool may */
@@ -73,9 +73,9 @@ void xvt_pool_resize(struct xvt_pool *p, uint64_t budget);
 /*
  * Returns a piece of at least `size` bytes, or NULL when the budget does not allow it or memory is
  * short. With `lend` the piece may come from the common pool: a pool borrows at most as much as
- * stays free there. So a pool that comes later gets half of the rest, even if the others never
- * return theirs. From: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
- * packet switches", 1998.
+ * stays free there. A pool that comes later therefore gets half of the rest, even if the others
+ * never return theirs. From: Choudhury and Hahne, "Dynamic queue length thresholds for
+ * shared-memory packet switches", 1998.
  */
 void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend);
 /* The most bytes that a pool can have: its budget, and half of the common pool's. */

@@ -24,14 +24,14 @@ struct xvt_server;
 /* How far an answer is: zeros for its first piece, then what the functions below store. */
 struct xvt_server_at {
 	uint64_t cursor;
-	void *more;		    /* what the answer needs besides */
+	void *more;		    /* state of the answer besides */
 	void (*forget)(void *more); /* called with it when the client has gone; NULL: nothing */
 };
 
 /* Who asks, by the credentials of its socket. */
 struct xvt_server_peer {
 	uid_t uid;
-	bool permitted; /* it is root or the recorder's user */
+	bool permitted; /* the peer is root or the recorder's user */
 };
 
 struct xvt_server_ops {

@@ -33,7 +33,7 @@ static const struct xvt_opt options[] = {
 struct asking {
 	const struct control_options *opt;
 	struct xvt_out *out;
-	char error[512]; /* what the recorder refused, and why */
+	char error[512]; /* the recorder's refusal, and why */
 	bool ended;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_daemon.c - `xvtrace daemon`: the recorder as a service. Its configuration has the options of
+ * cmd_daemon.c - `xvtrace daemon`: the recorder as a service. The configuration has the options of
  * `xvtrace record`, with defaults for months: all machines that come and go, numbered files, a
  * limit of their size.
  */

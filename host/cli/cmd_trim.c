@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_trim.c - `xvtrace trim`: a part of a trace as a trace. See view/trim.h. It is written beside
- * its name, and takes that name when it is whole.
+ * cmd_trim.c - `xvtrace trim`: a part of a trace as a trace. See view/trim.h. The output is written
+ * beside its name, and takes that name when it is whole.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static const struct xvt_opt trim_opts[] = {
 
 /* -- what to take -------------------------------------------------------------------- */
 
-/* One end of the range. Returns false after a message. */
+/* An end of the range. Returns false after a message. */
 static bool take_time(struct xvtrace *trace, const char *text, uint64_t *ns, uint64_t *wall_ns)
 {
 	struct xvt_when when;

@@ -152,7 +152,7 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 		return XVT_EXIT_FAIL;
 	}
 	writer = t->ended ? 0 : xvt_beside_writer(path);
-	if (!set && !opts->several) /* it is the last one; else further files are opened */
+	if (!set && !opts->several) /* the last one; else further files are opened */
 		xvt_confine_opened();
 	status = verify(t, path, writer, set != NULL, opts);
 	if (set) {

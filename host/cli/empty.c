@@ -17,7 +17,7 @@
 
 #define WHY_LEN 64
 
-/* What each machine lacked last. */
+/* For each machine, what it lacked last. */
 struct last {
 	unsigned int count;
 	char (*why)[WHY_LEN]; /* by the machine's number; "": nothing was said of it */

@@ -26,7 +26,7 @@
 
 enum state {
 	ASK,	 /* send the next line */
-	ANSWER,	 /* it is sent */
+	ANSWER,	 /* the line is sent */
 	CONSENT, /* it was refused, and the guest does not know yet whether its owner allows it */
 	OVER,
 };

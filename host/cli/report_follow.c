@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * report_follow.c - see report_follow.h. The file is looked at again and again. What came is a
- * batch: its events are sorted, with a reader of their own. So a late event is printed where it
- * came, with its flag.
+ * batch: its events are sorted, with a reader of their own. A late event is printed where it came,
+ * with its flag.
  */
 #define _GNU_SOURCE
 #include "cli/report_follow.h"

@@ -33,7 +33,7 @@ struct xvt_top_sample {
 struct xvt_top_machine {
 	uint64_t id; /* the same in all answers, not 0 */
 	char *name;
-	const struct xvt_json_value *line; /* its first one in the newest answer */
+	const struct xvt_json_value *line; /* the first one in the newest answer */
 	struct xvt_answer_sums sums;
 	uint64_t v[XVT_TOP_COLUMNS];
 	uint64_t counted_ns; /* the host time of the sums; 0: they have none */

@@ -19,7 +19,7 @@ struct xvt_watch {
 /*
  * From here on SIGINT and SIGTERM end the events of x->reader, as if the trace ended there, so that
  * the export completes what it writes. A second one ends the program. shows: print progress to
- * stderr, each half second after the first second. One export at a time; call it before the
+ * stderr, each half second after the first second. For one export at a time; call it before the
  * first event.
  */
 void xvt_watch_begin(struct xvt_watch *w, struct xvt_export *x, bool shows);

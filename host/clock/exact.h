@@ -20,7 +20,7 @@
 #include "clock/host_clock.h"
 #include "trace/format.h"
 
-/* One instance for each machine (VMM process). */
+/* An instance for each machine (VMM process). */
 struct xvt_clock_exact;
 
 struct xvt_clock_exact_ops {

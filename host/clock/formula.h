@@ -6,7 +6,7 @@
  *
  * KVM programs this (arch/x86/kvm/x86.c, kvm_read_l1_tsc(): first scaled, then offset; Intel SDM 3C
  * "TSC Multiplier", 48 bits of fraction; AMD APM 2 "TSC Ratio", 32 bits). The inverse subtracts the
- * offset first and then divides; the order matters as soon as ratio is not 1. One reading of a
+ * offset first and then divides; the order matters as soon as ratio is not 1. A reading of a
  * formula converts every clock value of its epoch.
  */
 #ifndef XVT_CLOCK_FORMULA_H

@@ -6,12 +6,12 @@
  * are checked against it.
  *
  * The guest looks into its mailbox every few milliseconds and then stays for the questions that
- * follow at once. So a burst costs the guest one timer tick. Its first exchange is as wide as the
- * tick's period; the others take as long as a cache line needs to travel between two CPUs and back.
- * The bounds of all exchanges of a burst are intersected.
+ * follow at once. A burst therefore costs the guest one timer tick. Its first exchange is as wide
+ * as the tick's period; the others take as long as a cache line needs to travel between two CPUs
+ * and back. The bounds of all exchanges of a burst are intersected.
  *
  * The guest cannot answer while this thread spins on the CPU that the guest's vCPU runs on. The two
- * then take turns: each answer comes after the thread's spin and its next sleep. So the thread naps
+ * then take turns: each answer comes after the thread's spin and its next sleep. The thread naps
  * when the answer of a guest that stays does not come at once. If two answers in a row came during
  * naps, the thread moves to another CPU. The rest of the burst is as narrow as usual.
  */
@@ -160,7 +160,7 @@ static uint64_t rate_doubt_ppb(const struct xvt_clock_source *s)
 
 /*
  * The nominal rate stands for the guest's rate while that is within 1/32 of it (session/clocks.c),
- * and it may be off by its doubt. So an exchange bounds a moment the less tightly the further the
+ * and it may be off by its doubt. An exchange bounds a moment the less tightly the further the
  * moment is away. Returns that slack in host ticks; it is negligible for near moments.
  */
 static uint64_t rate_slack(int64_t shift, uint64_t doubt_ppb)

@@ -3,13 +3,13 @@
  * host_clock.h - the host's own clock: from its counter to nanoseconds of CLOCK_MONOTONIC.
  *
  * A rate measured once is wrong by the measurement's uncertainty, and by NTP's later changes of
- * CLOCK_MONOTONIC. So the map is a list of straight lines (struct xvt_timebase). About once a
- * second the newest line is compared with CLOCK_MONOTONIC. About every ten seconds, or when it was
- * found off, a new line begins at a knee a little in the future. A line begins on the one before
- * it, so the map is continuous and never goes back. No line changes after it was made, so a clock
- * value always gives the same time. An error is not corrected by a step, but by a line that is
- * steeper or flatter by at most 500 ppm for a fixed short time. A line with the measured rate
- * follows it, so that a recorder that is stopped for hours does not go on steering.
+ * CLOCK_MONOTONIC. The map is a list of straight lines (struct xvt_timebase). About once a second
+ * the newest line is compared with CLOCK_MONOTONIC. About every ten seconds, or when it was found
+ * off, a new line begins at a knee a little in the future. A line begins on the one before it, so
+ * the map is continuous and never goes back. No line changes after it was made, so a clock value
+ * always gives the same time. An error is not corrected by a step, but by a line that is steeper or
+ * flatter by at most 500 ppm for a fixed short time. A line with the measured rate follows it, so
+ * that a recorder that is stopped for hours does not go on steering.
  *
  * Bounds, not averages: a reading of CLOCK_MONOTONIC between two readings of the counter proves an
  * interval. Rate and error move only as far as an interval proves them wrong. A reading that was

@@ -28,7 +28,7 @@ struct vm {
 	int fd;
 	ino_t ino;	/* of its directory; a later VM of the same name has another one */
 	uint64_t start; /* start time of the process, in the kernel's ticks since boot */
-	bool maps;	/* it maps the region */
+	bool maps;	/* the process maps the region */
 	bool settled;	/* it does not map the region, and its guest had run before that check */
 	bool seen;
 };

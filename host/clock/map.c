@@ -95,7 +95,7 @@ void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns)
 
 	while (i > m->at && m->nodes[i - 1].host_ns > host_ns)
 		i--;
-	/* One node more than is needed, so that a line remains. */
+	/* A node more than is needed, so that a line remains. */
 	if (i > 1 && i - 2 > m->at)
 		m->at = i - 2;
 }
@@ -547,9 +547,9 @@ static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node
  * Bound of the segment that ends in a measured node, after nodes of the drain in the same epoch.
  * The two measured nodes alone bound the clock to `whole` around the line through them. Events were
  * also placed on lines through the drain's nodes. These lie at most astray_ns off the nominal line,
- * which lies `line` off the line through the measured nodes. So the sum of the three holds for all
- * events since the last measured node, also for those placed earlier. It does not hold if the
- * drain's nodes prove that the clock was elsewhere.
+ * which lies `line` off the line through the measured nodes. The sum of the three therefore holds
+ * for all events since the last measured node, also for those placed earlier. It does not hold if
+ * the drain's nodes prove that the clock was elsewhere.
  */
 static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, uint64_t *bound)
 {
@@ -702,9 +702,9 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 	return xvt_clock_plausible_hz(hz) ? hz : m->hz;
 }
 /*
- * What a node of the drain does not show. Its bound is the time between two looks. If a stop is
- * shorter than that, or if it is a part longer and the clock was set forward behind it by that
- * part, the node has the same moment. So an event between the two is off by as much again.
+ * What a node of the drain does not show. The bound of such a node is the time between two looks.
+ * If a stop is shorter than that, or if it is a part longer and the clock was set forward behind it
+ * by that part, the node has the same moment. An event between the two is off by as much again.
  */
 static uint64_t hidden_ns(const struct xvt_clock_node *n)
 {

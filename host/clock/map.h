@@ -5,8 +5,8 @@
  * A map is a list of nodes: (guest clock, host ns, bound). Between two nodes of one epoch it is the
  * straight line through them, so it is continuous and increasing. A clock that creeps
  * (software-emulated vCPUs) is followed, and the bound covers the creep. A record is placed only
- * when a node at or after it exists. So its time is a function of the recorded nodes, and does not
- * depend on when the recorder looked.
+ * when a node at or after it exists. The time is therefore a function of the recorded nodes, and
+ * does not depend on when the recorder looked.
  */
 #ifndef XVT_CLOCK_H
 #define XVT_CLOCK_H
@@ -84,7 +84,7 @@ struct xvt_clock_change {
 	uint64_t most_ns;
 };
 
-/* One ring's map. Nodes are ordered by (epoch, guest). */
+/* The map of a ring. Nodes are ordered by (epoch, guest). */
 struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
@@ -98,7 +98,7 @@ struct xvt_clock_map {
 		/* the most that the clock is proven to have been off that line */
 		uint64_t beyond_ns;
 	} seen;					 /* the drain's nodes since `measured` */
-	const struct xvt_host_clock *host_clock; /* its knees may lie between nodes; NULL: none */
+	const struct xvt_host_clock *host_clock; /* knees of it may lie between nodes; NULL: none */
 	size_t at; /* segment of the last lookup; lookups only go forward */
 	/* Host time of the oldest record that was placed and is in no file yet; 0: there is none.
 	 * Its segment stays: a next file of the set needs the nodes. */
@@ -112,7 +112,7 @@ struct xvt_clock_map {
 	uint32_t clock_traits; /* XVT_CLOCK_T_* */
 	uint32_t clock_step;   /* ticks by which its values differ; at most 1: any */
 	bool step_open;	       /* all answers had one value, so it may have had that for long */
-	/* What the clock gained from one measured node to the next, newest first. */
+	/* Gains of the clock from one measured node to the next, newest first. */
 	struct xvt_clock_gain gains[2];
 	struct {
 		uint64_t least_ns[XVT_CLOCK_CHANGES];
@@ -136,7 +136,7 @@ struct xvt_clock_map {
 	struct {
 		/* host time up to which values from before the clock went back can lie */
 		uint64_t until_ns;
-		uint64_t bound_ns; /* what is added to the bounds of segments up to then */
+		uint64_t bound_ns; /* to be added to the bounds of segments up to then */
 		uint64_t most_ns;  /* the largest bound of a segment with that addition */
 	} reach;		   /* of segments with BACK or CHANGED, see xvt_nodes_settle() */
 	uint64_t stop_ns;	   /* the VMM reports that the last stop was before this; 0: none */

@@ -179,7 +179,7 @@ static void note_doubt(struct xvt_clock_rate *r)
 	}
 }
 
-/* One more gap agrees with the rate. */
+/* Another gap agrees with the rate. */
 static void confirm(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 {
 	const uint64_t by_two = by_two_ppb(r->hz, g, g);

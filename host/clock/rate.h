@@ -3,14 +3,14 @@
  * rate.h - the rate of a ring's clock, from gaps between its measurements. Pure arithmetic.
  *
  * A gap in which the machine stood still, or its clock was moved, gives a wrong rate and nothing in
- * it shows that. So no single gap decides: it may confirm what is expected (the host's rate, or the
- * rate that the guest claims), and otherwise a second one has to agree. The rate is never final:
- * two gaps in a row that agree with each other and not with it replace it; four, if many have
- * confirmed it. A clock that is stopped or set back all the time loses as much in each gap, so gaps
- * that agree are no proof; a gap within one measurement, in which no stop can be, is one. No rate
- * is taken that such a gap excludes. One that such gaps have shown stays until one of them excludes
- * it. An expected rate that two of them show replaces what they exclude. What is not excluded is in
- * the doubt: a stop in a gap that decided alone, and the rates that were expected.
+ * it shows that. Therefore no single gap decides: it may confirm what is expected (the host's rate,
+ * or the rate that the guest claims), and otherwise a second one has to agree. The rate is never
+ * final: two gaps in a row that agree with each other and not with it replace it; four, if many
+ * have confirmed it. A clock that is stopped or set back all the time loses as much in each gap, so
+ * gaps that agree are no proof; a gap within one measurement, in which no stop can be, is one. No
+ * rate is taken that such a gap excludes. One that such gaps have shown stays until one of them
+ * excludes it. An expected rate that two of them show replaces what they exclude. What is not
+ * excluded is in the doubt: a stop in a gap that decided alone, and the rates that were expected.
  */
 #ifndef XVT_CLOCK_RATE_H
 #define XVT_CLOCK_RATE_H
@@ -30,7 +30,7 @@ struct xvt_clock_rate {
 	uint64_t hz;	    /* 0: not known yet */
 	uint64_t doubt_ppb; /* how far hz may be off, if it was measured */
 	uint64_t host_hz;   /* rate of the host's counter; 0: the clock is of another kind */
-	uint64_t claim_hz;  /* what the guest says; 0: nothing */
+	uint64_t claim_hz;  /* by the guest; 0: unknown */
 	/* private to rate.c */
 	uint64_t settled_ppb;	    /* the doubt, once the host's rate is out of the question */
 	struct xvt_clock_node from; /* begin of the next gap; source 0: none */

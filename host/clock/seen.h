@@ -6,8 +6,8 @@
  *
  * The other side is none. The look before had not seen the event, so it was committed after that
  * look; but a guest's CPU may be held between the stamp of an event and its commit, for any time.
- * An event that was held seems to be older than the clock's line says. So the line goes by the
- * events that were seen soonest, and only events in a row that all seem to be too old move it.
+ * An event that was held seems to be older than the clock's line says. The line goes by the events
+ * that were seen soonest, and only events in a row that all seem to be too old move it.
  */
 #ifndef XVT_CLOCK_SEEN_H
 #define XVT_CLOCK_SEEN_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * sound.h - checks whether the host's counter is fit for times. It must run at one rate, also while
- * a CPU sleeps, and alike on all CPUs. The CPU promises the first two. The kernel watches all
- * three, and removes a faulty TSC from the list of its clock sources. `xvtrace doctor` and every
- * recording report the result.
+ * sound.h - checks whether the host's counter is fit for times. A sound counter runs at one rate,
+ * also while a CPU sleeps, and alike on all CPUs. The CPU promises the first two. The kernel
+ * watches all three, and removes a faulty TSC from the list of its clock sources. `xvtrace doctor`
+ * and every recording report the result.
  */
 #ifndef XVT_CLOCK_SOUND_H
 #define XVT_CLOCK_SOUND_H

@@ -29,7 +29,7 @@ struct xvt_clock_way {
 	void *arg;
 };
 
-/* What a source may use of the ring that it measures. */
+/* Parts of a ring that a source may use to measure it. */
 struct xvt_clock_target {
 	struct xvt_ring_ctl *ctl; /* through the mapping; load each word once */
 	struct xvt_ring_host *host;
@@ -51,7 +51,7 @@ struct xvt_clock_target {
 	const struct xvt_clock_rate *rate; /* what else it may be; NULL: nothing */
 };
 
-/* One measurement: a node, and the raw samples that define its bound (at most two). */
+/* A measurement: a node, and the raw samples that define its bound (at most two). */
 struct xvt_clock_measure {
 	struct xvt_clock_node node;
 	struct xvt_clock_sample samples[2];

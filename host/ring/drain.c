@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drain.c - copies new data from the region into private pieces. One pass: load the control words,
+ * drain.c - copies new data from the region into private pieces. A pass: load the control words,
  * copy what is new, and keep the copies when all are complete. Later, clear what the trace has and
  * advance cons.
  *
  * The order within a pass carries the proof that the merge rests on. The host clock value
  * `proof_clock` is at least XVT_PROOF_DELTA_NS old when the control words are loaded, nest first,
  * then resv, then commit. A writer that read its clock before proof_clock has made nest or its
- * record visible by then. So nest == 0 and commit == resv prove that everything older than
+ * record visible by then. Therefore nest == 0 and commit == resv prove that everything older than
  * proof_clock lies below commit.
  */
 #include "ring/ring.h"
@@ -247,7 +247,7 @@ static bool smaller(const struct xvt_ring_words *now, const struct xvt_ring_word
 
 /*
  * True if the region's contents are older than those read before (a roll-back). A live migration to
- * a QEMU that maps the same file writes older copies over it, page by page. So the ring's words, or
+ * a QEMU that maps the same file writes older copies over it, page by page. The ring's words, or
  * its data, can go back while the host's nonce stays. Words that went back may have grown again by
  * now, past the positions that were read.
  */

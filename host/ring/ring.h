@@ -28,7 +28,7 @@ struct xvt_own_lost {
 /*
  * A rollback: the region's memory was replaced by an older copy of itself (loadvm, migration). The
  * copy holds records that were delivered before the rollback was noticed, and a newer copy may
- * follow. So a record after a rollback is delivered only if something proves that it is new.
+ * follow. A record after a rollback is therefore delivered only if something proves that it is new.
  */
 struct xvt_past {
 	uint64_t skip_until;   /* records below it were delivered already */
@@ -169,7 +169,7 @@ struct xvt_ring_decode {
 struct xvt_ring_host_words {
 	uint32_t nr_bumps;
 	uint32_t epoch;	   /* the last one requested of the writer; the region holds a copy */
-	uint32_t enable;   /* what the region's word is to hold */
+	uint32_t enable;   /* value for the region's word */
 	uint64_t hint_seq; /* of the clock hint; the region holds a copy */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 };
@@ -222,7 +222,7 @@ struct xvt_ring_guest {
 	bool barred; /* its machine is barred: the merge does not wait for it */
 	bool loose;  /* its placed records are emitted in the loose lane, see merge/merge.h */
 	bool quiet;  /* stopped or silent: no answer will confirm records that wait */
-	bool wide;   /* it answers, but no answer has confirmed them for long */
+	bool wide;   /* the guest answers, but no answer has confirmed them for long */
 	bool patience_over; /* records waited long: any inferred node may place them */
 	bool behind;	    /* own ring: the kernel may have older events than its newest */
 };
@@ -239,8 +239,8 @@ struct xvt_ring_scan {
 	uint64_t looked_at;	       /* records in all */
 };
 
-/* What places records. Written by session/clocks.c and session/exact.c, which measure; place.c
- * adds an inferred node and asks for a measurement (next_burst_clock = 0). */
+/* State of the placing of records. Written by session/clocks.c and session/exact.c, which measure;
+ * place.c adds an inferred node and asks for a measurement (next_burst_clock = 0). */
 struct xvt_ring_clock {
 	struct xvt_clock_map map;
 	struct xvt_clock_rate rate;
@@ -326,7 +326,7 @@ struct xvt_ring_measure {
 	uint64_t burst_clock;	 /* begin of the last burst */
 	uint64_t answer_clock;	 /* when the guest last answered, or was first asked since then */
 	bool answered;		 /* no request is without an answer */
-	bool asked;		 /* its clock is being measured */
+	bool asked;		 /* the clock is being measured */
 	bool quiet_reported;	 /* guest.quiet, to the user */
 	bool inferred_put;	 /* clock.inferred is in the trace */
 	uint64_t wide_clock;	 /* since then measurements gave wide nodes only; or 0 */
@@ -370,7 +370,7 @@ struct xvt_ring_panic {
 	char text[XVT_PANIC_TEXT]; /* the guest's */
 };
 
-/* What a session notes of a ring. Written by session/; ring/ does not use it. */
+/* Notes of a session on a ring. Written by session/; ring/ does not use it. */
 struct xvt_ring_session {
 	uint32_t slot; /* place in the session's list of rings */
 	bool drops_wait;
@@ -499,8 +499,7 @@ static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint
 /*
  * To be called when guest and host time may have come apart. The writer's next record carries a
  * full stamp and a new epoch number, which proves that it was stamped after this call. Records with
- * an older number were stamped before it. So the side of a border is known for records in flight,
- * too.
+ * an older number were stamped before it. The side of a border is known for records in flight, too.
  */
 void xvt_ring_bump_epoch(struct xvt_ring *r);
 /* The same, because the VMM reports that the machine is stopped. */
@@ -640,8 +639,8 @@ int xvt_drain_wait(struct xvt_ring *r, struct xvt_loop *loop);
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
 /*
- * What was copied stays in the region, held, until its order is on its way to the trace's file. So
- * a recorder that is killed loses little: the next one, or salvage, begins at cons. To be called
+ * What was copied stays in the region, held, until its order is on its way to the trace's file. A
+ * recorder that is killed loses little: the next one, or salvage, begins at cons. To be called
  * before bytes with the order of the ring's records go to the file, so that no event is in two
  * traces. all: the ring is not read any more, and what was copied is written without it.
  */

@@ -42,9 +42,9 @@ struct xvt_run {
 	uint32_t source; /* index of its source in chunk `chunk` of the order */
 	uint64_t chunk;
 	uint16_t id;  /* of the first record; all later ones are events */
-	bool located; /* its bytes are in the trace, at `place`, or were dropped */
+	bool located; /* the bytes are in the trace, at `place`, or were dropped */
 	bool dropped;
-	bool small;		    /* it has room for XVT_RUN_SMALL records */
+	bool small;		    /* room for XVT_RUN_SMALL records */
 	bool on_line;		    /* all records lie on segment `line` */
 	bool opens;		    /* `head` holds: the run is the first one behind it */
 	bool in_parts;		    /* each part that goes out needs a look, see looks.c */

@@ -9,8 +9,8 @@
  * the sub-buffers. Layout 1 (Linux 6.12) begins each part with a magic number. Layout 2 (6.15 and
  * later) has the number once, in a head before all parts.
  *
- * The writer overwrites and never waits. So a sub-buffer is copied first, and its stamp and its
- * commit word are loaded again afterwards: only a copy that was not overtaken is parsed. What
+ * The writer overwrites and never waits. A sub-buffer is therefore copied first, and its stamp and
+ * its commit word are loaded again afterwards: only a copy that was not overtaken is parsed. What
  * follows is known to follow directly as long as the sub-buffer before it still has its stamp and
  * length. Otherwise something is missing, and xvt_ftrace_ring_look() says so.
  *

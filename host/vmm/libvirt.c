@@ -541,7 +541,7 @@ int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
  * A descriptor or a timeout that libvirt has registered a callback for. libvirt may change or
  * remove a source at any time, also from within that callback. But the loop's operation must live
  * until the loop has returned it, and libvirt forbids calling `release` from within its call to
- * remove. So reap() frees a removed source after both.
+ * remove. Therefore reap() frees a removed source after both.
  */
 struct source {
 	struct xvt_op op;
@@ -1099,7 +1099,7 @@ struct xvt_libvirt_watch {
 	virConnectPtr conn;
 	int lifecycle_id, device_id; /* -1: not registered */
 	bool lost;
-	bool silent; /* it is lost because the daemon does not answer */
+	bool silent; /* the connection is lost because the daemon does not answer */
 	/* UUIDs of domains to describe, from `first` on */
 	uint8_t (*come)[VIR_UUID_BUFLEN];
 	size_t n, first, room;

@@ -25,7 +25,7 @@ struct xvt_domain {
 	char region[4096]; /* path of the region's file */
 	uint32_t vcpus;	   /* maximum number; 0: unknown */
 	bool doorbell;	   /* the device of the region is an ivshmem-doorbell */
-	bool panics;	   /* it has a device by which its kernel reports a panic */
+	bool panics;	   /* a device is there by which the kernel reports a panic */
 	/* socket of its ivshmem server; "": no doorbell */
 	char server[XVT_BELL_PATH];
 	uid_t user; /* of its QEMU; (uid_t)-1: unknown */

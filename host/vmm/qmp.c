@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qmp.c - see qmp.h. One line of JSON is one message. At most one command is in flight, so a
- * command always fits into the socket's buffer.
+ * qmp.c - see qmp.h. A line of JSON is a message. At most one command is in flight, so a command
+ * always fits into the socket's buffer.
  */
 #define _GNU_SOURCE
 #include "vmm/qmp.h"

@@ -185,7 +185,7 @@ static struct xvt_json *by_id(const char *id)
 	return doc;
 }
 
-/* What a device is plugged in with, and how that is undone. */
+/* Commands that plug a device in, and how each is undone. */
 struct plugging {
 	int (*add)(struct qmp *q, const struct plugging *p, char *why, size_t why_size);
 	const char *path; /* of the region, or of the server's socket */

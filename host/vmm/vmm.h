@@ -4,8 +4,8 @@
  * libvirt. A listener changes nothing about the machine.
  *
  * Reports are late: the vCPUs stood still before STOPPED was sent, and they run by the time that
- * RUNNING is read. So a report gives the duration of an inactivity and a reason to sample the
- * clocks; the end of a clock's epoch comes from the samples.
+ * RUNNING is read. A report gives the duration of an inactivity and a reason to sample the clocks;
+ * the end of a clock's epoch comes from the samples.
  */
 #ifndef XVT_VMM_H
 #define XVT_VMM_H
