@@ -84,7 +84,7 @@ static uint32_t generation_left(const char *region)
 
 /*
  * QEMU makes the file for all users to read, by a usual umask, and it has all events of the guest.
- * Its user and group keep it. To be called before a guest has written into it.
+ * The file's user and group keep it. To be called before a guest has written into it.
  */
 static void close_to_others(const char *name, const char *region)
 {

@@ -48,7 +48,7 @@ struct format {
 	const char *brief;
 	int (*to_file)(struct xvt_export *x, struct xvt_out *o);
 	int (*to_dir)(struct xvt_export *x, const char *dir);
-	bool bounds; /* it has the bounds of times */
+	bool bounds; /* the text has the bounds of times */
 	bool states; /* and the states of machines, as events */
 	bool gaps;   /* tasks do not seem to run while a machine stands still */
 	bool once;   /* programs that read it count and add up: no event is there twice */

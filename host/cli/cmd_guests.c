@@ -190,7 +190,7 @@ static void ask_recorders(struct guests *all)
 
 /* ------------------------------------------------------------------ what is shown */
 
-/* What has formatted the region: "linux" is the kernel module; "none": nothing. */
+/* The program that has formatted the region: "linux" is the kernel module; "none": none. */
 static const char *module_of(const struct guest *g)
 {
 	if (!g->domain.region[0])
@@ -369,7 +369,7 @@ static void put_clean(struct xvt_out *o, const char *text)
 	xvt_out_str(o, clean);
 }
 
-/* What the region does not say, and how to get it said. */
+/* Facts that the region lacks, and how to get them. */
 static void put_unknown(struct xvt_out *o, const struct guest *g)
 {
 	if (g->events_err)

@@ -83,7 +83,7 @@ static void tell_machines(struct xvt_session *s, struct xvt_armed *watched)
 }
 
 /* Add the machines of the first snapshot: a domain that crashed is none of libvirt's any more, and
- * its region is there. One that cannot be read is left out. Returns an exit status. */
+ * its region is there. A machine that cannot be read is left out. Returns an exit status. */
 static int add_known(const struct snapshot_options *opt, struct xvt_session *s,
 		     const struct xvt_armed *watched)
 {

@@ -189,7 +189,7 @@ static void put_lost_by(struct xvt_out *o, const struct xvtrace_counts *c, bool 
 		/* Some of them may be in an earlier file: "overwritten at most 12". */
 		if (i == XVTRACE_LOST_OVERWRITTEN && c->overwritten_doubt)
 			name = "overwritten at most";
-		/* What a guest's kernel overwrote was not counted. */
+		/* Events that a guest's kernel overwrote were not counted. */
 		if (i == XVTRACE_LOST_OVERWRITTEN && least)
 			name = "overwritten at least";
 		put_cause(o, name, c->lost_by[i], &before);

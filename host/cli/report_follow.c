@@ -147,7 +147,7 @@ static int follow_trace(struct follow *f, const char *path)
 			status = print_batch(f);
 		if (got < 0 || info->ended || (!got && !written))
 			break;
-		/* What it wrote last is there once it is gone. */
+		/* The last chunks of a recorder are there once it is gone. */
 		written = is_written(f, path);
 		if (written)
 			wait_a_moment(f);

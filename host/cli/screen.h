@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* screen.h - the whole terminal as lines of text, and its keys. One at a time. */
+/* screen.h - the whole terminal as lines of text, and its keys. For one screen at a time. */
 #ifndef XVT_SCREEN_H
 #define XVT_SCREEN_H
 
@@ -11,7 +11,7 @@ enum xvt_screen_style {
 	XVT_SCREEN_REVERSE,
 };
 
-/* What parts of a line are in; the numbers of curses. */
+/* Colours of parts of a line; the numbers of curses. */
 enum xvt_screen_colour {
 	XVT_SCREEN_RED = 1,
 	XVT_SCREEN_GREEN = 2,

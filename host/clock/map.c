@@ -221,7 +221,7 @@ static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_nod
 	return xvt_u64_apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
 }
 
-/* What the host clock's own knees bend the line through both nodes by. */
+/* Distance by which the host clock's own knees bend the line through both nodes. */
 static uint64_t bend_ns(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 			const struct xvt_clock_node *to)
 {
@@ -259,9 +259,9 @@ static struct xvt_clock_change change(const struct xvt_clock_gain *now,
 }
 
 /*
- * What the clock may have gained and lost between two nodes, beyond what both show. A clock that
- * gains steadily and stands still once may show neither. Both gaps before say what it does
- * steadily: one alone may have had a step. Where there is only one, it has to do.
+ * Gain and loss of the clock between two nodes, beyond what both show. A clock that gains steadily
+ * and stands still once may show neither. Both gaps before say what it does steadily: one alone may
+ * have had a step. Where there is only one, it has to do.
  */
 static struct xvt_clock_change changed(const struct xvt_clock_map *m,
 				       const struct xvt_clock_node *from,
@@ -331,10 +331,10 @@ static uint64_t forward_most(const struct xvt_clock_map *m)
 }
 
 /*
- * What a clock gained on the host's, in ns, if it ticks at the host's rate and is set forward in
- * steps. Such a clock is a saw-tooth whose ends may agree with any faster rate. Between two nodes
- * it is off their line by at most the sum of its steps; and, unless it is of the host's kind, by no
- * more than the largest step that its gaps allow.
+ * Gain of a clock on the host's, in ns, if it ticks at the host's rate and is set forward in steps.
+ * Such a clock is a saw-tooth whose ends may agree with any faster rate. Between two nodes it is
+ * off their line by at most the sum of its steps; and, unless it is of the host's kind, by no more
+ * than the largest step that its gaps allow.
  */
 static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 			    const struct xvt_clock_node *to)
@@ -702,9 +702,9 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 	return xvt_clock_plausible_hz(hz) ? hz : m->hz;
 }
 /*
- * What a node of the drain does not show. The bound of such a node is the time between two looks.
- * If a stop is shorter than that, or if it is a part longer and the clock was set forward behind it
- * by that part, the node has the same moment. An event between the two is off by as much again.
+ * Doubt that a node of the drain leaves. The bound of such a node is the time between two looks. If
+ * a stop is shorter than that, or if it is a part longer and the clock was set forward behind it by
+ * that part, the node has the same moment. An event between the two is off by as much again.
  */
 static uint64_t hidden_ns(const struct xvt_clock_node *n)
 {

@@ -517,7 +517,7 @@ static int open_file(const char *path)
 	err = flock(fd, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
 	if (!err && fstat(fd, &st))
 		err = -errno;
-	/* Its last recorder removed the file between this open() and its own close. */
+	/* The last recorder of it removed the file between this open() and its own close. */
 	if (!err && !st.st_nlink)
 		err = -EBUSY;
 	/* The owner of the file could shorten it while it is mapped. */

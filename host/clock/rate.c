@@ -106,8 +106,8 @@ static void note_shown(struct xvt_clock_rate *r, const struct xvt_rate_gap *with
 }
 
 /*
- * The expected rate that a measurement shows of a clock that cannot have `hz`; 0: none. One of the
- * host's kind that ticks at the host's rate and is faster is set forward all the time.
+ * The expected rate that a measurement shows of a clock that cannot have `hz`; 0: none. A clock of
+ * the host's kind that ticks at the host's rate and is faster is set forward all the time.
  */
 static uint64_t shown_against(const struct xvt_clock_rate *r, const struct xvt_rate_gap *within)
 {
@@ -152,8 +152,8 @@ static uint64_t by_two_ppb(uint64_t hz, const struct xvt_rate_gap *g,
 	return xvt_u64_larger(doubt_ppb(hz, g, other, g), BILLION / AGREE_PART);
 }
 
-/* True if the clock cannot have that expected rate, but for as much of a stop in each gap. One that
- * is near differs by less than a measurement shows: there more gaps have to do. */
+/* True if the clock cannot have that expected rate, but for as much of a stop in each gap. A rate
+ * that is near differs by less than a measurement shows: there more gaps have to do. */
 static bool is_out(const struct xvt_clock_rate *r, uint64_t expected_hz)
 {
 	if (xvt_u64_apart(r->hz, expected_hz) <= r->hz / NEAR_PART)

@@ -8,9 +8,9 @@
  * final: two gaps in a row that agree with each other and not with it replace it; four, if many
  * have confirmed it. A clock that is stopped or set back all the time loses as much in each gap, so
  * gaps that agree are no proof; a gap within one measurement, in which no stop can be, is one. No
- * rate is taken that such a gap excludes. One that such gaps have shown stays until one of them
- * excludes it. An expected rate that two of them show replaces what they exclude. What is not
- * excluded is in the doubt: a stop in a gap that decided alone, and the rates that were expected.
+ * rate is taken that such a gap excludes. A rate that such gaps have shown stays until one of them
+ * excludes it. An expected rate that two of them show replaces what they exclude. The rest is in
+ * the doubt: a stop in a gap that decided alone, and the rates that were expected.
  */
 #ifndef XVT_CLOCK_RATE_H
 #define XVT_CLOCK_RATE_H

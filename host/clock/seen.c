@@ -21,7 +21,7 @@ struct seen {
 struct xvt_clock_source {
 	struct xvt_clock_target target;
 	struct seen newest;
-	bool fresh;	  /* it is in no measurement yet */
+	bool fresh;	  /* the event is in no measurement yet */
 	struct seen best; /* of the line: that whose later side says most. hi 0: none */
 	unsigned int held;
 	bool started;
@@ -69,7 +69,7 @@ void xvt_clock_seen_event(struct xvt_clock_source *s, uint64_t guest, uint64_t h
 		return;
 	s->newest = (struct seen){ guest, host_clock_lo, host_clock_hi };
 	s->fresh = true;
-	/* One that was seen before the line lets it be proves another line. */
+	/* An event that was seen before the line lets it be proves another line. */
 	if (!known || host_clock_hi < best.lo)
 		s->best = s->newest;
 	else if (host_clock_hi <= best.hi)

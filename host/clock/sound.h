@@ -12,7 +12,7 @@
 
 enum xvt_clock_fault {
 	XVT_CLOCK_SOUND = 0,
-	XVT_CLOCK_VARIES = 1,	/* its rate may change, or it may stop */
+	XVT_CLOCK_VARIES = 1,	/* the rate may change, or the counter may stop */
 	XVT_CLOCK_UNSTABLE = 2, /* the kernel found it wrong, or was told not to use it */
 	XVT_CLOCK_UNUSED = 3,	/* the kernel could use it and keeps time by another source */
 };

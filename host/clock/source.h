@@ -48,7 +48,7 @@ struct xvt_clock_target {
 	const struct xvt_clock_way *way; /* NULL: the source spins for an answer */
 	const bool *rate_open; /* guest_hz is only what the guest claims; NULL: it is known */
 	const uint64_t *rate_doubt_ppb;	   /* how far guest_hz may be off; NULL: it is exact */
-	const struct xvt_clock_rate *rate; /* what else it may be; NULL: nothing */
+	const struct xvt_clock_rate *rate; /* another explanation; NULL: none */
 };
 
 /* A measurement: a node, and the raw samples that define its bound (at most two). */

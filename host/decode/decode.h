@@ -245,7 +245,7 @@ bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const 
 /* The same for threads that the recorder named (XVT_META_THREAD). */
 bool xvt_thread_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
 
-/* What a thread of the host is from since_ns on, as the recorder stated it. */
+/* The role of a thread of the host from since_ns on, as the recorder stated it. */
 struct xvt_thread_role_at {
 	int32_t tid;
 	int32_t tgid; /* 0: not known */
@@ -255,7 +255,7 @@ struct xvt_thread_role_at {
 	uint32_t vcpu;
 };
 
-/* What a thread was at that time. Returns false if the recorder did not state it. */
+/* The role of a thread at that time. Returns false if the recorder did not state it. */
 bool xvt_thread_role_at(struct xvt_decoder *d, int32_t tid, uint64_t ns,
 			struct xvt_thread_role_at *role);
 /* Go through all that was stated, by the threads' numbers and then in time, from *at == 0 on.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * pointer.c - see print.h. The letters that Linux has after %p, and the text that it makes of
- * memory in a record: addresses of networks, UUIDs, bytes, masks. What Linux reads from elsewhere
- * (a block device, a clock, flags of a page) is in no record, and so refused.
+ * memory in a record: addresses of networks, UUIDs, bytes, masks. Values that Linux reads from
+ * elsewhere (a block device, a clock, flags of a page) are in no record, and so refused.
  */
 #include "decode/print.h"
 

@@ -162,7 +162,7 @@ static inline uint32_t xvt_piece_size(const struct xvt_print_piece *p)
 	return p->length <= -2 ? 1 : p->length == -1 ? 2 : p->length == 0 ? 4 : 8;
 }
 
-/* What Linux shows of a symbol beside its name. */
+/* Parts that Linux shows of a symbol beside its name. */
 #define XVT_SYMBOL_OFFSET 1u
 #define XVT_SYMBOL_MODULE 2u
 

@@ -886,7 +886,7 @@ static void see_names(struct parser *k, struct xvt_node *n, const char *p, const
 	}
 }
 
-/* Parse one argument. One that cannot be followed costs itself alone. */
+/* Parse one argument. An expression that cannot be followed costs itself alone. */
 static struct xvt_node *parse_argument(struct parser *k)
 {
 	const char *begin = k->p, *end;

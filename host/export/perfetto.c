@@ -356,7 +356,7 @@ static int put_ftrace_event(struct xvt_pf *p, struct xvt_pf_ring *r, const struc
 	return 0;
 }
 
-/* What the host's switches and wake-ups say of vCPUs. */
+/* States of vCPUs, by the host's switches and wake-ups. */
 static int see_vcpus(struct xvt_pf *p, const struct xvt_pf_ring *r, const struct xvt_pf_type *t,
 		     const struct xvtrace_event *ev)
 {
@@ -470,7 +470,7 @@ static int put_loss(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	size_t at, len;
 	int err;
 
-	/* What is before the loss is in a bundle of its own. */
+	/* Events before the loss are in a bundle of their own. */
 	err = xvt_pf_has_bundle(r) ? xvt_pf_write_bundle(p, r) : 0;
 	r->lost = true;
 	xvt_pf_count_lost(r, ev);

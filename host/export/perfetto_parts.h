@@ -60,7 +60,7 @@ struct xvt_pf_ring {
 	struct xvt_pf_waking *wakings; /* CompactSched of it */
 	size_t waking_count;
 	size_t waking_room;
-	struct xvt_proto names; /* its intern_table */
+	struct xvt_proto names; /* the intern_table */
 	int32_t name_count;
 	struct xvt_pf_running names_of[XVT_PF_NAMES]; /* by hash; pid: the name's place + 1 */
 	struct xvt_pf_running running;		      /* by the last switch */
@@ -122,7 +122,7 @@ struct xvt_pf_vcpu {
 	uint32_t track; /* place of the vCPU's first thread, which has the track */
 	bool described; /* the track is */
 	bool off;	/* on no CPU of the host, as far as is known: since then */
-	bool sleeps;	/* it was not preempted */
+	bool sleeps;	/* the thread was not preempted */
 	/* It was woken since it came to its CPU, and not again since it left it: analyze/host.c. */
 	bool early;
 	uint64_t since_ns;

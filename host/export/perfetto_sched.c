@@ -2,7 +2,7 @@
 /*
  * perfetto_sched.c - what Perfetto makes slices and states of tasks of; see perfetto_parts.h.
  *
- * It takes a task for running from the switch to it to the next switch of that CPU. Where that one
+ * A task counts as running from the switch to it to the next switch of that CPU. Where that one
  * comes from another task, some are missing: threads were chosen, or events were lost. Then a task
  * "not traced" stands from the last moment at which the first one was seen.
  *

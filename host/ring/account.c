@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What only the counters of the end know to be overwritten. */
+/* Overwritten events that only the counters of the end know. */
 static uint64_t tail_overwritten(struct xvt_ring *r, struct xvt_lost *lost)
 {
 	uint64_t *reported = r->snapshot.on ? &r->snapshot.reported.overwritten
@@ -72,8 +72,8 @@ void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 }
 
 /*
- * What was there when the recorder before this one was killed may be in its file. And a header may
- * have known of a record inside a writer, which came after all.
+ * Events that were there when the recorder before this one was killed may be in its file. And a
+ * header may have known of a record inside a writer, which came after all.
  */
 static uint64_t overwritten_doubt(const struct xvt_ring *r)
 {
@@ -199,8 +199,8 @@ void xvt_ring_file_stats(const struct xvt_ring *r, struct xvt_ring_stats *file)
 	file->in_flight = file->attempted - known;
 }
 
-/* What the region says is lowered first: a recorder that dies here has the losses counted by two
- * files rather than by none. */
+/* The region's word is lowered first: a recorder that dies here has the losses counted by two files
+ * rather than by none. */
 static void lower_lost(struct xvt_ring *r, bool attached)
 {
 	struct xvt_ring_sums *a = &r->account.due;

@@ -21,7 +21,7 @@ void xvt_ring_drop_piece(struct xvt_ring *r)
 
 /*
  * Overwritten before the first header that is read: what older traces account for stands in its
- * place. Its own writer had counted itself when it was opened.
+ * place. The writer itself had been counted when it was opened.
  */
 static void see_base(struct xvt_ring *r)
 {
@@ -209,7 +209,7 @@ static bool maybe_old(const struct xvt_ring *r)
 	if (!d->in_past || xvt_pos_before(d->rec.pos, past->proven_until) ||
 	    (d->epoch_known && (int32_t)(d->rec.epoch - past->epoch) >= 0))
 		return false;
-	/* What lies between them was never delivered, and is not delivered late. */
+	/* Records between them were never delivered, and are not delivered late. */
 	return d->rec.ts <= past->newest || d->rec.ts < d->newest;
 }
 

@@ -307,7 +307,7 @@ static void skip_overrun(struct xvt_ring *r, const struct xvt_ring_words *s)
 	d->skipped = true;
 }
 
-/* What a complete look proves. all: all data up to commit was fetched; frozen: the words of a ring
+/* Proofs of a complete look. all: all data up to commit was fetched; frozen: the words of a ring
  * set aside have not changed. */
 static void prove(struct xvt_ring *r, uint64_t proof_clock, bool all, bool frozen)
 {
@@ -449,7 +449,7 @@ static void read_failed(struct xvt_ring *r, int res)
 {
 	struct xvt_ring_drain *d = &r->drain;
 
-	/* What lies there is not copied after all. */
+	/* Records there are not copied after all. */
 	d->passed_clock = d->passed_before;
 	d->proven_node_ns = d->proven_node_before;
 	d->unread = true;

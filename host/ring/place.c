@@ -170,8 +170,8 @@ int xvt_ring_add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 /*
  * The guest does not answer, or no node comes of its answers, so no sample will confirm what waits;
  * but its ring was looked at before and after the newest waiting record was written. That is a
- * sample as well: not tight, but proven. It becomes a node on the last one's line, unless it
- * contradicts that.
+ * sample as well: not tight, but proven. This sample becomes a node on the last one's line, unless
+ * it contradicts that.
  */
 static bool infer_node(struct xvt_ring *r)
 {

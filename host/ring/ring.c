@@ -25,10 +25,10 @@ uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 }
 
 /*
- * A recorder that died while it cleared what it had taken left cons before it. Clearing begins
- * with a sub-buffer's first word, and an honest writer's is never 0 below commit. It may have died
- * in the middle of one: that is done here, while cons still keeps the writer away. Salvage leaves
- * everything as it is.
+ * A recorder that died while it cleared what it had taken left cons before it. Clearing begins with
+ * a sub-buffer's first word, and an honest writer's is never 0 below commit. That recorder may have
+ * died in the middle of a clearing: that is done here, while cons still keeps the writer away.
+ * Salvage leaves everything as it is.
  */
 static uint64_t after_cleared(const struct xvt_ring *r, uint64_t cons)
 {

@@ -217,12 +217,12 @@ struct xvt_ring_drain {
 
 /* What session/ has found out about the guest. Written by session/; ring/ only reads it. */
 struct xvt_ring_guest {
-	bool still;  /* the VMM reports that the machine is stopped */
-	bool unseen; /* not looked at, because its memory is being restored */
-	bool barred; /* its machine is barred: the merge does not wait for it */
-	bool loose;  /* its placed records are emitted in the loose lane, see merge/merge.h */
-	bool quiet;  /* stopped or silent: no answer will confirm records that wait */
-	bool wide;   /* the guest answers, but no answer has confirmed them for long */
+	bool still;	    /* the VMM reports that the machine is stopped */
+	bool unseen;	    /* not looked at, because its memory is being restored */
+	bool barred;	    /* the machine is barred: the merge does not wait for it */
+	bool loose;	    /* placed records are emitted in the loose lane, see merge/merge.h */
+	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
+	bool wide;	    /* the guest answers, but no answer has confirmed them for long */
 	bool patience_over; /* records waited long: any inferred node may place them */
 	bool behind;	    /* own ring: the kernel may have older events than its newest */
 };
@@ -358,7 +358,7 @@ struct xvt_ring_status {
 	struct xvt_ring_rate rate;
 	struct xvt_ring_rate rate_before;
 	uint64_t lag_second; /* second of the session for which lag_ns holds */
-	uint64_t lag_ns;     /* it held other rings back by that */
+	uint64_t lag_ns;     /* the ring held other rings back by that */
 };
 
 /* The PANIC record that went into a run last, and was the first of its generation. It begins the
@@ -383,12 +383,12 @@ struct xvt_ring_session {
 	uint64_t look_pos;	 /* end of the newest run of which a look was noted */
 	uint32_t look_at;  /* place of its newest look among those not written, if it is there */
 	uint64_t head_pos; /* of the newest head of a sub-buffer that was noted */
-	bool head_any;	   /* one was, in this file */
+	bool head_any;	   /* a head was noted, in this file */
 	bool head_waits;   /* newest_head was not */
 	struct xvt_subbuf_head newest_head;
 	uint64_t aside_clock;	      /* when its phase last became ASIDE */
 	uint64_t still_clock;	      /* when guest.still was reported */
-	bool announced;		      /* its RING chunk is in the file, with reported_info */
+	bool announced;		      /* the RING chunk is in the file, with reported_info */
 	bool info_waits;	      /* next_info is to be written */
 	uint64_t drops_clock;	      /* guest clock of the newest dropped record */
 	struct xvt_lost drops;	      /* neither in the trace nor in `stats` yet, if drops_wait */
@@ -470,7 +470,7 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r);
 /*
  * Greatest error of the map for a record that comes now: the bound of its segments, and the creep
  * of the clock since its last node. At most most_ns: a ring that was silent for a day, or whose
- * guest makes measurements wide, must not hold other rings back by seconds. Its record is late
+ * guest makes measurements wide, must not hold other rings back by seconds. The record is late
  * then.
  */
 static inline uint64_t xvt_ring_margin_ns(uint64_t now_ns, uint64_t node_ns, uint64_t slack_ns,

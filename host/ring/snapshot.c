@@ -4,11 +4,11 @@
  * cut. Meanwhile the writer goes on and overwrites the oldest data. Nothing in the region is
  * changed.
  *
- * The counters cover that window, not the ring's life. Its beginning is given by the counters in
- * the header of its first sub-buffer. This header is read before the data, so data overwritten
- * before it could be copied is counted, too. Its end is given by the events themselves, and by the
- * counters as loaded just before the cut. `attempted` is the sum over the window's events; the
- * writer's own counter has no value for the moment of the cut.
+ * The counters cover that window, not the ring's life. The counters in the header of its first
+ * sub-buffer give its beginning. This header is read before the data, so data overwritten before it
+ * could be copied is counted, too. The events themselves, and the counters as loaded just before
+ * the cut, give its end. `attempted` is the sum over the window's events; the writer's own counter
+ * has no value for the moment of the cut.
  */
 #include "ring/ring.h"
 

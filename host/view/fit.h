@@ -62,8 +62,8 @@ struct xvt_fit_clock {
 	 */
 	int64_t forward;
 	int64_t unit;
-	/* It counts the host's ticks. Another one may be set forward and back all the time, and its
-	 * gaps show how far. */
+	/* The clock counts the host's ticks. Another one may be set forward and back all the time,
+	 * and its gaps show how far. */
 	bool host_ticks;
 	/* By how much values of the clock differ, if it steps. */
 	int64_t step;

@@ -281,7 +281,7 @@ xvt_inline bool is_in_stretch(const struct stretch *s, const struct xvt_event_hd
 		xvt_likely(xvt_clock_segment_ns(&l->recorded, h->guest_clock) == h->host_ns));
 }
 
-/* What the new map gives an event of the stretch. */
+/* Time of an event of the stretch by the new map. */
 xvt_inline uint64_t stretch_ns(const struct stretch *s, uint64_t guest_clock, uint64_t rec_ns)
 {
 	return s->has_map ? xvt_clock_segment_ns(&s->lines.now, guest_clock) : rec_ns;

@@ -411,7 +411,7 @@ static bool is_exact(const struct work *w)
 
 /* -- the rate of a clock that is not the host's -------------------------------------- */
 
-/* What the samples say of the rate between two of them. */
+/* Limits of the rate between two samples, by the samples. */
 struct slope {
 	uint64_t hz;
 	uint64_t doubt_ppb;
@@ -854,7 +854,7 @@ static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 	int err = 0;
 
 	e->knot_first = r->knot_count;
-	/* What lies between two measurements is limited by both. */
+	/* Times between two measurements are limited by both. */
 	if (in_order(r, e) && !was_changed(r, e) && measured_count(r, e) >= BURSTS_LEAST) {
 		find_knees(&w, &at->knee);
 		err = alloc_work(&w, e->end - e->first + count + w.knee_end - w.knee_first);

@@ -34,7 +34,7 @@ struct item {
 	uint32_t len; /* of that */
 	uint64_t pos; /* of its record in the ring */
 	struct xvt_raw_place to;
-	bool begins; /* its record is the first of a piece */
+	bool begins; /* the record is the first of a piece */
 };
 
 /* The piece of a ring that records were taken from last. */
@@ -396,7 +396,7 @@ static int copy_chunks(struct xvt_trim_part *r)
 
 	for (size_t i = 0; !err && (more = xvt_trace_next(r->t, types, &i, &r->buf)); i++)
 		err = more < 0 ? more : copy_chunk(r, r->t->chunks[i].type);
-	/* What stands still at the end does so up to there. */
+	/* A machine that stands still at the end does so up to there. */
 	for (uint32_t vm = 0; vm < r->t->vm_count && !err; vm++)
 		if (r->stopped_ns[vm])
 			add_pause(r, vm, r->stopped_ns[vm], r->t->last_ns);

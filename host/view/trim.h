@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trim.h - writes a part of a trace as a trace: the events of some machines in a range of time.
- * What their times, bounds and names follow from is written whole, so they are those of the whole
- * trace, also re-clocked. Nothing of other machines is written. The counters are those of the part,
- * see xvt-format(5).
+ * trim.h - writes a part of a trace as a trace: the events of some machines in a range of time. The
+ * chunks from which their times, bounds and names follow are written whole, so they are those of
+ * the whole trace, also re-clocked. Nothing of other machines is written. The counters are those of
+ * the part, see xvt-format(5).
  */
 #ifndef XVT_TRIM_H
 #define XVT_TRIM_H

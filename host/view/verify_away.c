@@ -368,8 +368,8 @@ static size_t behind(const struct xvt_verify_away *a, uint32_t ring, uint64_t ns
 	return from;
 }
 
-/* What was lost lies between two records of its CPU, so between the switches around them. Behind
- * the last one it may be what the kernel did not say where it was. */
+/* Lost events lie between two records of their CPU, so between the switches around them. Behind the
+ * last one it may be what the kernel did not say where it was. */
 static struct xvt_verify_gap gap_of(const struct xvt_verify_away *a, const struct lost *l)
 {
 	size_t at = behind(a, l->host_ring, l->ns);
@@ -472,7 +472,7 @@ int xvt_verify_load_away(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 	struct xvt_verify_away a = { 0 };
 	int err = 0;
 
-	/* What is missing in other files may be a switch. */
+	/* An event that is missing in other files may be a switch. */
 	if (v->t->ended && !v->t->damage_count)
 		err = watch(v, &a);
 	if (!err && a.nr_watched)

@@ -234,7 +234,7 @@ void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		v->result->exempt++;
 		p->beside = false;
 	} else if (xvt_verify_beside(v, r, h)) {
-		p->any = false; /* it says nothing of the epoch of the next one */
+		p->any = false; /* the node says nothing of the epoch of the next one */
 		return;
 	} else if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
 		p->any = false; /* a guess, and nothing is claimed of it */

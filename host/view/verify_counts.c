@@ -61,7 +61,7 @@ static void check_bound(struct xvt_verify_state *v, uint32_t ring, uint64_t boun
 				     xvt_verify_ring_text(v, ring, text), most_ns, what, bound_ns);
 }
 
-/* What the counters say of the ring's clock. */
+/* The ring's clock, by its counters. */
 static void check_clock(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];

@@ -156,7 +156,7 @@ void xvt_verify_heads(struct xvt_verify_state *v, uint32_t ring)
 	const struct xvt_verify_ring *r = &v->rings[ring];
 	size_t first = 0;
 
-	/* What is missing may be damaged, or not written. Where the ring's contents were replaced,
+	/* Missing chunks may be damaged, or not written. Where the ring's contents were replaced,
 	 * positions and counters are of two pasts. */
 	if (!v->t->ended || v->t->damage_count || r->nr_rollbacks || !r->nr_heads)
 		return;

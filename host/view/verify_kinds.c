@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * verify_kinds.c - see verify_parts.h. What the file says of machines, rings, formats and notes:
+ * verify_kinds.c - see verify_parts.h. Checks machines, rings, formats and notes of the file:
  * kinds, flags and numbers that the format does not have, and things that belong to nothing. The
  * kinds of a ring, of its clock and of a region are the guest's own words, and not judged.
  */

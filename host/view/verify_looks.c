@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * verify_looks.c - see verify_parts.h. What the drain proves of the time at which an event was
- * written is held against the time that the file gives it. The drain's looks do not depend on the
- * guest's clock, so they find a map that is wrong as a whole.
+ * verify_looks.c - see verify_parts.h. The time that the file gives an event is compared with the
+ * bounds that the drain proves of it. The drain's looks do not depend on the guest's clock, so they
+ * find a map that is wrong as a whole.
  */
 #include "view/verify_parts.h"
 

@@ -125,7 +125,7 @@ struct xvt_verify_ring {
 	struct xvt_verify_head *heads;
 	size_t nr_heads;
 	size_t heads_room;
-	size_t head_at[2]; /* so many of them lie before the newest event of each lane */
+	size_t head_at[2]; /* number of them before the newest event of each lane */
 	uint32_t steps;	   /* of xvt_verify_state.steps */
 	struct xvt_ring_stats stats;
 	bool has_stats;

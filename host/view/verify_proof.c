@@ -14,7 +14,7 @@
 #include "base/vec.h"
 
 #define NEAR_NS	   1000000u /* exchanges further apart do not limit each other */
-#define RATE_PART  30u	    /* what the recorder allows for the guest's rate */
+#define RATE_PART  30u	    /* the recorder's allowance for the guest's rate */
 #define DOUBT_PART 1024u    /* by which the rate may have been another one then */
 #define EARLY	   4u	    /* first nodes of a ring, before its rate was known */
 #define ROUND_NS   3u	    /* rounding of conversions */
@@ -122,7 +122,7 @@ static bool is_made_of(const struct xvt_clock_node *n, const struct xvt_clock_sa
 }
 
 /* When its event was seen: a node cannot be later than that, nor before the look that its recorder
- * counts with. It may lie anywhere between them, by other events. */
+ * counts with. The node may lie anywhere between them, by other events. */
 static void add_seen(struct xvt_verify_ring *r, size_t node, uint64_t lo, uint64_t hi)
 {
 	r->proofs[node].samples++;

@@ -155,7 +155,7 @@ void xvt_verify_raw_end(struct xvt_verify_state *v, uint32_t ring)
 	const struct xvt_verify_ring *r = &v->rings[ring];
 	char text[XVT_VERIFY_RING_TEXT];
 
-	/* What is missing may be damaged, or not written. */
+	/* Missing chunks may be damaged, or not written. */
 	if (!v->t->ended || v->t->damage_count)
 		return;
 	if (r->pieces_back && !r->nr_rollbacks)

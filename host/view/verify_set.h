@@ -15,7 +15,7 @@ struct xvt_set_ring {
 /* State of the file before, with which the next one is compared. Zeros: there was no file yet. */
 struct xvt_set_end {
 	bool any;
-	bool exact; /* it has an end, and no damage: `rings` holds */
+	bool exact; /* that file has an end, and no damage: `rings` holds */
 	uint8_t set[16];
 	uint32_t number;
 	uint64_t last_ns; /* of the main lane */

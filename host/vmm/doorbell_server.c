@@ -4,8 +4,8 @@
  *
  * A peer that often connects and disconnects cannot make the server drop another peer, since no
  * messages are queued for a slow reader. Instead the server keeps a fixed amount of state: which
- * messages each peer has been sent. It sends the missing ones when there is room. A peer that came
- * and went in the meantime is not mentioned.
+ * messages each peer has been sent. The server sends the missing ones when there is room. A peer
+ * that came and went in the meantime is not mentioned.
  */
 #define _GNU_SOURCE
 #include "vmm/doorbell_server.h"

@@ -58,7 +58,7 @@ static uint64_t part_of(const struct xvt_ftrace_map *m, uint32_t cpu)
 	return cpu ? m->part_1 + (cpu - 1) * m->stride : m->parts;
 }
 
-/* What the two words after the magic number say. Returns 0 or -EPROTO. */
+/* Meaning of the two words after the magic number. Returns 0 or -EPROTO. */
 static int read_layout(struct xvt_ftrace_map *m, uint32_t sizes)
 {
 	uint64_t offset;
@@ -251,8 +251,8 @@ static uint32_t oldest(const struct xvt_ftrace_ring *r, bool *full)
 	return slot;
 }
 
-/* The kernel may have begun to write before this recorder looks. What it overwrote is not missing
- * in the recording. */
+/* The kernel may have begun to write before this recorder looks. Events that it overwrote are not
+ * missing in the recording. */
 static bool begin(struct xvt_ftrace_ring *r)
 {
 	uint32_t slot, subbuf, reader;
@@ -307,9 +307,9 @@ static uint32_t least_missed(const struct xvt_ftrace_ring *r, uint32_t from, uin
 }
 
 /*
- * What was to be read is gone. Go on at the oldest sub-buffer of a ring that was emptied; of one
- * that is full, two behind it, so that the copy is not overtaken at once. Returns false if the
- * words do not say where that is; the next look comes here again.
+ * The events that were to be read are gone. Go on at the oldest sub-buffer of a ring that was
+ * emptied; of one that is full, two behind it, so that the copy is not overtaken at once. Returns
+ * false if the words do not say where that is; the next look comes here again.
  */
 static bool lose(struct xvt_ftrace_ring *r, uint32_t what)
 {
@@ -325,7 +325,7 @@ static bool lose(struct xvt_ftrace_ring *r, uint32_t what)
 	if (!full && !(r->happened & XVT_FTRACE_READ) && what == XVT_FTRACE_OVERTAKEN)
 		what = XVT_FTRACE_CLEARED;
 	r->happened |= what;
-	/* What the guest's readers took may have been read here. */
+	/* Events that the guest's readers took may have been read here. */
 	if (full && !(r->happened & XVT_FTRACE_READ))
 		r->missed += least_missed(r, from, slot);
 	go_to(r, slot, subbuf, false);
@@ -346,8 +346,8 @@ static bool is_before_intact(const struct xvt_ftrace_ring *r)
 }
 
 /*
- * What was to be read is not there any more. If the sub-buffer before it is, no writer came around:
- * this one was begun anew.
+ * The events that were to be read are not there any more. If the sub-buffer before it is, no writer
+ * came around: this one was begun anew.
  */
 static int gone(struct xvt_ftrace_ring *r)
 {

@@ -58,14 +58,14 @@ bool xvt_ftrace_map_holds(const struct xvt_ftrace_map *m);
  * false where the layout does not tell. */
 bool xvt_ftrace_map_clock(const struct xvt_ftrace_map *m, uint32_t *clock);
 
-/* What happened between the entries before and those that a look gave. */
+/* Loss between the entries before and those that a look gave. */
 #define XVT_FTRACE_OVERTAKEN 0x01u /* the writer overwrote what had not been read */
 #define XVT_FTRACE_CLEARED   0x02u /* the ring was emptied: `echo >trace`, or a change of clock */
 #define XVT_FTRACE_BOOTED    0x04u /* another kernel has it, at another address */
 #define XVT_FTRACE_READ	     0x08u /* a reader in the guest took sub-buffers out of it */
 #define XVT_FTRACE_INVALID   0x10u /* a sub-buffer had values that no kernel writes */
-/* The writer's sub-buffer was begun anew, as a kernel does that finds the ring of another one. What
- * that one wrote last may be missing. */
+/* The writer's sub-buffer was begun anew, as a kernel does that finds the ring of another one. The
+ * last events of that one may be missing. */
 #define XVT_FTRACE_RESTARTED 0x20u
 /* With one of these an unknown number of events is missing, perhaps none. */
 #define XVT_FTRACE_MISSING \
@@ -82,7 +82,7 @@ struct xvt_ftrace_ring {
 	uint32_t reader_page; /* the sub-buffer that the guest's readers have */
 	uint32_t slot;	      /* place in the ring of the sub-buffer that is read: 1 to nr - 1 */
 	uint32_t subbuf;      /* that sub-buffer */
-	uint64_t stamp;	      /* its stamp, once something of it was read */
+	uint64_t stamp;	      /* the stamp, once something of it was read */
 	uint32_t read;	      /* bytes of its events that were read */
 	/* The one before: while it is as it was read, nothing is missing between the two. */
 	bool before_known;

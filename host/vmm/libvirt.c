@@ -254,7 +254,7 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 
 struct source;
 
-/* One for the process, because libvirt registers its event handlers for the process. */
+/* A single one, because libvirt registers its event handlers for the process. */
 static struct {
 	bool registered;
 	unsigned int listeners;
@@ -1213,7 +1213,7 @@ int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domai
 	while (!w->lost && w->first < w->n) {
 		dom = vir.DomainLookupByUUID(w->conn, w->come[w->first++]);
 		if (!dom)
-			continue; /* it has ended */
+			continue; /* the domain has ended */
 		err = vir.DomainIsActive(dom) == 1 ? describe(dom, domain, why, sizeof(why)) : -EIO;
 		vir.DomainFree(dom);
 		if (err != -EIO)
@@ -1323,7 +1323,7 @@ static unsigned int live_and(virDomainPtr dom, bool config)
 	       (config ? VIR_DOMAIN_AFFECT_CONFIG : 0);
 }
 
-/* What to do when libvirt refuses a device with this message: begins with "; ", or is empty. */
+/* Advice where libvirt refuses a device with this message: begins with "; ", or is empty. */
 static const char *attach_hint(const char *message)
 {
 	if (strstr(message, "No more available PCI") || strstr(message, "No PCI buses"))

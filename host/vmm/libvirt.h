@@ -6,8 +6,8 @@
  * them returns -ENOPKG, and `why` says what to install.
  *
  * A daemon of this host that accepts connections and does not answer (it is stopped, or hangs) is
- * -ETIMEDOUT after ten seconds. One that stops while its events are listened to
- * is found out after six seconds, by the loop or by the call that waits.
+ * -ETIMEDOUT after ten seconds. A daemon that stops while its events are listened to is found out
+ * after six seconds, by the loop or by the call that waits.
  */
 #ifndef XVT_VM_LIBVIRT_H
 #define XVT_VM_LIBVIRT_H
@@ -92,7 +92,7 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
 		      char *why, size_t why_size);
 /*
  * Describe the next running domain: at first each one that runs, then each one that has started,
- * has arrived from another host, or got a device. It may be the same domain again; `region` is
+ * has arrived from another host, or got a device. The domain may be the same one again; `region` is
  * empty if it has none. Asks libvirt, which takes about a millisecond. Returns 1; 0: there is none
  * now, a completion of the loop tells when to ask again; -EPIPE: the connection is lost, or
  * -ETIMEDOUT: the daemon does not answer, and only xvt_libvirt_unwatch() may follow.

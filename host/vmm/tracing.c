@@ -55,7 +55,8 @@ static int reason(const struct xvt_tracing_options *o, int err, const char *form
 /* Kept: libtracefs, and the rules of what this process may open, have to mean the same place. */
 static char mounted_at[PATH_MAX];
 
-/* A place where instances can be made. One that is read-only, or is a part of tracefs, is not. */
+/* A place where instances can be made. A mount that is read-only, or is a part of tracefs, is not.
+ */
 static bool makes_instances(const char *path)
 {
 	char instances[PATH_MAX];

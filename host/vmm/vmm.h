@@ -24,7 +24,7 @@ enum xvt_vmm_event {
 	XVT_VMM_WOKEN,	       /* resumed from S3 */
 	XVT_VMM_PANICKED,      /* the guest's kernel reported a panic (pvpanic) */
 	XVT_VMM_SHUTTING_DOWN, /* the guest or its owner began a shutdown; GONE follows */
-	XVT_VMM_RENAMED,       /* its VMM calls it by another name, in `why` */
+	XVT_VMM_RENAMED,       /* the VMM calls it by another name, in `why` */
 	XVT_VMM_MIGRATED_AWAY,
 	XVT_VMM_ARRIVED, /* an incoming migration, or a saved state, has been loaded */
 	XVT_VMM_VCPU, /* a thread runs a vCPU: `vcpu` and `tid`; only if the listener asks for them
