@@ -77,15 +77,21 @@ echo "median one-way times: $(grep -oE '[^ ]+ to [^ ]+ median [0-9.]+ [a-z]+' "$
 step "a foreign reader"
 "$xvtrace" export --format ctf "$trace" "$out/ctf"
 babeltrace2 "$out/ctf" >"$out/babeltrace.txt" 2>"$out/babeltrace.err"
-if [ -s "$out/babeltrace.err" ]; then
-	cat "$out/babeltrace.err" >&2
+# A busy host may overwrite events of its own before they are read: the foreign reader counts them, too.
+if grep -v '^WARNING: Tracer discarded [0-9]* event' "$out/babeltrace.err" >&2; then
+	echo "demo: babeltrace2 has more to say than which events are lost" >&2
 	exit 1
 fi
 # What happened to a machine (xvtrace-export(1)) is an event of CTF, and none of the trace's.
 states=$(grep -cE '^[^{]* xvt:[a-z]+: ' "$out/babeltrace.txt" || :)
-read=$(($(wc -l <"$out/babeltrace.txt") - states)) events=$("$xvtrace" stat --json "$trace" | jq .events)
-echo "CTF: $out/ctf: babeltrace2 read $read events of $events, and $states states of machines"
-[ "$read" = "$events" ]
+read=$(($(wc -l <"$out/babeltrace.txt") - states))
+lost=$(awk '/^WARNING: Tracer discarded/ { n += $4 } END { print n + 0 }' "$out/babeltrace.err")
+known=$("$xvtrace" stat --json "$trace" | jq -r '"\(.events) \(.lost)"')
+echo "CTF: $out/ctf: babeltrace2 read $read events and $states states of machines, and counts $lost lost events"
+if [ "$read $lost" != "$known" ]; then
+	echo "demo: xvtrace stat counts $known of them" >&2
+	exit 1
+fi
 echo
 echo "Look further:  $xvtrace report $trace | less      man pages: docs/"
 echo "Other kernels: make demo FLAVOUR=6.12-amd64                  (docs/guest.md, Build)"
