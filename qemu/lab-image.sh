@@ -111,11 +111,13 @@ fi
 
 # Copied each time, as it takes less than a second.
 stage=$tmp/lab
-mkdir -p "$stage/build/guest" "$stage/build/tests"
+mkdir -p "$stage/build/guest" "$stage/build/tests/clocks"
 cp -R "$top/qemu" "$stage/"
 (cd "$top" && find tests \( -name '*.sh' -o -name '*.jq' \) -exec cp --parents {} "$stage" \;)
 cp "$BUILD/xvtrace" "$stage/build/"
 [ ! -d "$BUILD/tests/tools" ] || cp -R "$BUILD/tests/tools" "$stage/build/tests/"
+# tests/vm/t30 starves a recorder.
+[ ! -f "$BUILD/tests/clocks/starve" ] || cp "$BUILD/tests/clocks/starve" "$stage/build/tests/clocks/"
 cp "$BUILD/guest/initramfs.gz" "$stage/build/guest/"
 cp "$KERNEL" "$stage/build/guest/kernel"
 # A guest that shall come back from S3 must boot as a PC does.

@@ -132,7 +132,8 @@ debug: test-programs
 # The guests have real KVM beneath them, in a machine that make lab builds. Not part of make test:
 # where the CPUs are emulated it takes longer than all the rest of it.
 lab: setup
-	$(Q)$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/tools/,xvt-samples xvt-raw xvt-shift)
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/clocks/starve \
+		$(addprefix $(BUILD)/tests/tools/,xvt-samples xvt-raw xvt-shift xvt-watch xvt-watch-judge)
 	$(Q)$(MAKE) --no-print-directory guest
 	$(Q)qemu/lab-image.sh
 	$(Q)tests/run.sh lab
