@@ -106,7 +106,8 @@ int __wrap_xvt_counting_walk(struct xvt_counting *c, uint32_t types, size_t begi
 
 int __wrap_xvt_counting_walk(struct xvt_counting *c, uint32_t types, size_t begin, size_t end)
 {
-	whole += types == (XVT_COUNTING_EVENTS | XVT_COUNTING_NOTES);
+	if (types == (XVT_COUNTING_EVENTS | XVT_COUNTING_NOTES))
+		whole++; /* never in a part, so in one thread */
 	return __real_xvt_counting_walk(c, types, begin, end);
 }
 
