@@ -37,6 +37,14 @@ struct xvt_sched_switch {
 	s32 next_prio;
 };
 
+struct xvt_sched_waking {
+	struct xvt_common common;
+	char comm[TASK_COMM_LEN];
+	s32 pid;
+	s32 prio;
+	s32 target_cpu;
+};
+
 #define IRQ_NAME_LEN 16
 
 struct xvt_irq_entry {
@@ -55,11 +63,18 @@ struct xvt_irq_exit {
 XVT_ASSERT(sizeof(struct xvt_common) == 8, "COMMON_FIELDS");
 XVT_ASSERT(offsetof(struct xvt_sched_switch, prev_state) == 32, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_sched_switch, next_prio) == 60, "the format text below");
+XVT_ASSERT(offsetof(struct xvt_sched_waking, target_cpu) == 32, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_irq_entry, name) == 12, "the format text below");
 XVT_ASSERT(offsetof(struct xvt_irq_entry, vector) == 28, "the format text below");
 XVT_ASSERT(TASK_COMM_LEN == 16, "the format text below");
 
-enum xvt_probe_id { PROBE_SCHED_SWITCH, PROBE_IRQ_ENTRY, PROBE_IRQ_EXIT, PROBE_COUNT };
+enum xvt_probe_id {
+	PROBE_SCHED_SWITCH,
+	PROBE_IRQ_ENTRY,
+	PROBE_IRQ_EXIT,
+	PROBE_SCHED_WAKING,
+	PROBE_COUNT
+};
 
 #define TYPE_FIRST 0xf000
 
@@ -96,6 +111,18 @@ static void notrace probe_sched_switch(void *data, bool preempt, struct task_str
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(probe_sched_switch);
+
+static void notrace probe_sched_waking(void *data, struct task_struct *p)
+{
+	struct xvt_sched_waking e = { .pid = p->pid, .prio = p->prio, .target_cpu = task_cpu(p) };
+
+	fill_common(&e.common, PROBE_SCHED_WAKING);
+	memcpy(e.comm, p->comm, sizeof(e.comm));
+	preempt_disable_notrace();
+	xvt_event(&e, sizeof(e), false);
+	preempt_enable_notrace();
+}
+NOKPROBE_SYMBOL(probe_sched_waking);
 
 static void notrace probe_irq_entry(void *data, int irq, struct irqaction *action)
 {
@@ -147,6 +174,14 @@ static const char sched_switch_format[] = COMMON_FIELDS
 
 XVT_ASSERT(TASK_REPORT_MAX == 0x100, "prev_state in the format text above");
 
+static const char sched_waking_format[] = COMMON_FIELDS
+	XVT_FIELD("char comm[16]", 8, 16, 0)
+	XVT_FIELD("pid_t pid", 24, 4, 1)
+	XVT_FIELD("int prio", 28, 4, 1)
+	XVT_FIELD("int target_cpu", 32, 4, 1)
+	"\nprint fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, "
+	"REC->target_cpu\n";
+
 static const char irq_entry_format[] = COMMON_FIELDS
 	XVT_FIELD("int irq", 8, 4, 1)
 	XVT_FIELD("char name[16]", 12, 16, 0)
@@ -170,6 +205,7 @@ static struct xvt_probe {
 	[PROBE_SCHED_SWITCH] = { "sched", "sched_switch", probe_sched_switch, sched_switch_format },
 	[PROBE_IRQ_ENTRY] = { "irq", "irq_handler_entry", probe_irq_entry, irq_entry_format },
 	[PROBE_IRQ_EXIT] = { "irq", "irq_handler_exit", probe_irq_exit, irq_exit_format },
+	[PROBE_SCHED_WAKING] = { "sched", "sched_waking", probe_sched_waking, sched_waking_format },
 };
 
 XVT_ASSERT(PROBE_COUNT <= XVT_LEFT_OUT_MAX, "each probe has a type of ftrace's that is left out");
@@ -335,4 +371,4 @@ static const struct kernel_param_ops probes_param_ops = {
 };
 module_param_cb(probes, &probes_param_ops, NULL, 0644);
 MODULE_PARM_DESC(probes, "tracepoints recorded without ftrace: sched_switch, irq_handler_entry, "
-			 "irq_handler_exit, or none (default: all)");
+			 "irq_handler_exit, sched_waking, or none (default: all)");

@@ -130,7 +130,7 @@ static __always_inline void xvt_event(const void *payload, u32 len, bool address
 /* Types of ftrace's events; the probes' own lie among them. */
 #define XVT_TYPES	 65536u
 /* As many events as there are probes. */
-#define XVT_LEFT_OUT_MAX 3
+#define XVT_LEFT_OUT_MAX 4
 
 /* Bit of a type: its events are recorded without a further look. */
 extern unsigned long xvt_types_plain[];

@@ -396,8 +396,8 @@ static void put_unknown(struct xvt_out *o, const struct guest *g)
 		       "  not known: which are on now; the guest has them in "
 		       "/sys/kernel/tracing/set_event, and in instances/xvtrace/set_event\n"
 		       "  not known: its module's probes, by default sched:sched_switch, "
-		       "irq:irq_handler_entry and irq:irq_handler_exit; `xvt-guest status` in the "
-		       "guest\n");
+		       "sched:sched_waking, irq:irq_handler_entry and irq:irq_handler_exit; "
+		       "`xvt-guest status` in the guest\n");
 }
 
 static void put_events(struct xvt_out *o, const struct guest *g)

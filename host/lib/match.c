@@ -18,6 +18,7 @@ const char *xvt_probed_system(const char *system, const char *name)
 		{ "sched_switch", "sched" },
 		{ "irq_handler_entry", "irq" },
 		{ "irq_handler_exit", "irq" },
+		{ "sched_waking", "sched" },
 	};
 
 	if (strcmp(system, "xvt") != 0)

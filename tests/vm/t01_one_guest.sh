@@ -23,11 +23,13 @@ check_pairs g1 "$trace"
 "$BUILD/tests/tools/xvt-shift" g1 3000000000 "$trace" "$work/shifted.xvt" || exit 1
 check "the same trace with all its times moved is found out by them" eval '! "$xvtrace" verify "$work/shifted.xvt" >"$work/shifted.out" && grep -q "but its stamp says" "$work/shifted.out"'
 "$xvtrace" export --format jsonl "$trace" - >"$work/events.jsonl"
-for event in sched_switch irq_handler_entry irq_handler_exit hrtimer_expire_entry softirq_entry print; do
+for event in sched_switch sched_waking irq_handler_entry irq_handler_exit hrtimer_expire_entry softirq_entry print; do
 	check "$event is there, with fields" eval "jq -e -n '[limit(1; inputs | select(.event == \"$event\" and (.fields | length) > 0))] | length == 1' '$work/events.jsonl' >'$work/jq.out'"
 done
 check "the event that the host asked for is there" grep -q '"event":"sched_wakeup"' "$work/events.jsonl"
 check "the probe of sched_switch is found under the kernel's name" eval '"$xvtrace" report "$trace" -s -e sched:sched_switch -n 9 | grep -q " xvt:sched_switch: "'
+check "wake-ups are the module's probe's, without an option" eval '"$xvtrace" report "$trace" -s -e sched:sched_waking >"$work/wakings" && grep -q " xvt:sched_waking: " "$work/wakings" && ! grep -q " sched:sched_waking: " "$work/wakings"'
+check "... so that it is known how long tasks waited" eval '"$xvtrace" analyze -q --json sched "$trace" | jq -e "any(.lines[]; .kind == \"wait\" and .wall.n > 0)" >/dev/null'
 check "a marker's text" eval '"$xvtrace" report "$trace" --event print | grep -q "print: hello from g1$"'
 check "from hard and soft interrupts and tasks" eval "\"$xvtrace\" report \"$trace\" | awk '\$3 ~ /h/ { h++ } \$3 ~ /s/ { s++ } \$3 !~ /[hsH]/ { t++ } END { print h + 0, s + 0, t + 0; exit !(h > 100 && s > 100 && t > 100) }'"
 

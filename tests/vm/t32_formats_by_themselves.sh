@@ -26,9 +26,9 @@ for event in opened sys_enter_openat sys_exit_openat softirq_entry hrtimer_start
 done
 check "nothing is lost" stat_says "$trace" '.lost == 0'
 check "attempted == events + discarded + lost + in flight" adds_up "$trace"
-"$xvtrace" report "$trace" -s -e sched:sched_switch -e irq:irq_handler_entry -e irq:irq_handler_exit |
+"$xvtrace" report "$trace" -s -e sched:sched_switch -e sched:sched_waking -e irq:irq_handler_entry -e irq:irq_handler_exit |
 	grep -oE '(xvt|sched|irq):[a-z_]+' | sort | uniq -c | tee "$work/both"
-check "task switches and interrupts are those of the probes, and of no one else" eval 'grep -q xvt:sched_switch "$work/both" && ! grep -vq " xvt:" "$work/both"'
+check "task switches, wake-ups and interrupts are those of the probes, and of no one else" eval 'grep -q xvt:sched_switch "$work/both" && ! grep -vq " xvt:" "$work/both"'
 check "the texts of ftrace's own entries are the kernel's ($(said own))" equal "$(said own)"
 check "the texts of others are the kernel's ($(said others))" equal "$(said others)"
 check "an event that a probe records has no other format ($(said 'left out'))" equal "$(said 'left out')"

@@ -62,12 +62,12 @@ page=$(((16 + $(wc -c <$tracing/events/header_page) + 7) / 8 * 8))
 cd $tracing/events || exit 1
 say "own $own of $((page + $(tlv ftrace/bprint/format ftrace/bputs/format ftrace/raw_data/format)))"
 before=$(used)
-xvt-guest formats probed:opened syscalls:sys_enter_openat syscalls:sys_exit_openat sched:sched_waking \
+xvt-guest formats probed:opened syscalls:sys_enter_openat syscalls:sys_exit_openat sched:sched_wakeup \
 	irq:softirq_entry timer:hrtimer_start workqueue:workqueue_execute_start sched:sched_process_fork >/dev/null
 say "others $(($(used) - before)) of 0"
 before=$(used)
-xvt-guest formats sched:sched_switch >/dev/null
-say "left out $(($(used) - before)) of $(tlv sched/sched_switch/format)"
+xvt-guest formats sched:sched_switch sched:sched_waking >/dev/null
+say "left out $(($(used) - before)) of $(tlv sched/sched_switch/format sched/sched_waking/format)"
 say "again $(put a) $(put a) $(put b) $(put b) $(put a)"
 say done
 until_rings off
