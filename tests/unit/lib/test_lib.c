@@ -834,6 +834,7 @@ START_TEST(a_probe_is_found_by_both_its_names)
 	ck_assert(xvtrace_matches("sched:sched_switch", "xvt", "sched_switch"));
 	ck_assert(xvtrace_matches("sched:sched_switch", "sched", "sched_switch"));
 	ck_assert(xvtrace_matches("sched:*", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:sched_waking", "xvt", "sched_waking"));
 	ck_assert(xvtrace_matches("irq:irq_handler_entry", "xvt", "irq_handler_entry"));
 	ck_assert(xvtrace_matches("irq:*", "xvt", "irq_handler_exit"));
 	ck_assert(!xvtrace_matches("irq:*", "xvt", "sched_switch"));
