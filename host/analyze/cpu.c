@@ -136,7 +136,10 @@ static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 		if (l->ring != v->ring || l->analysis != XVT_ANALYZE_CPU)
 			continue;
 		l->shares = v->shares;
-		if (l->kind[0] == 'u') { /* unknown */
+		if (l->kind[0] == 'u' && a->guests[v->ring->machine->number].switches) {
+			/* unknown: before the first of them, or behind a loss */
+			l->verdict = XVT_UNTOLD;
+		} else if (l->kind[0] == 'u') {
 			l->verdict = XVT_NOT_RECORDED;
 			l->needs = NEEDS_SWITCHES;
 		} else if (l->thread && l->thread->tid == -1) {

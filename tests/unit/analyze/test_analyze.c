@@ -836,6 +836,8 @@ START_TEST(what_a_guest_was_at_is_not_recorded)
 		     "3100 h:0 switch bash-900 R x-501\n"
 		     "3200 g1:0 soft 9\n");
 	ck_assert_uint_eq(sum("unknown", 0, ""), 3000 * US);
+	ck_assert_int_eq(line("unknown", 0, "")->verdict, XVT_NOT_RECORDED);
+	ck_assert_ptr_nonnull(strstr(line("unknown", 0, "")->needs, "-e sched:sched_switch"));
 	ck_assert_uint_eq(line("taken", 0, "")->wall.n, 0);
 	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_NOT_RECORDED);
 	ck_assert_ptr_nonnull(strstr(line("taken", 0, "")->needs, "-e sched:sched_switch"));
@@ -874,6 +876,8 @@ START_TEST(what_a_guest_was_at_is_known_later)
 	snprintf(story, sizeof(story), LATER_KNOWN, end_us[_i]);
 	analyze(story);
 	ck_assert_uint_eq(sum("unknown", 0, ""), (end_us[_i] - 100) * US);
+	ck_assert_int_eq(line("unknown", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_ptr_null(line("unknown", 0, "")->needs);
 	ck_assert_uint_eq(sum("idle", 0, ""), 4700 * US);
 	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_UNTOLD);
 	ck_assert_ptr_null(line("taken", 0, "")->needs);
