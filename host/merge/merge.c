@@ -21,7 +21,6 @@
 #define TARGET	      8192u /* keys of a window: two arrays of 64 KiB */
 #define MOST	      (4u * TARGET)
 #define MANY_RINGS    64u
-#define AHEAD	      4u /* rings: see will_gather() */
 #define WINDOW_NS     (1u << 17)
 #define WINDOW_NS_MAX (1u << 22)
 #define WINDOW_NS_MIN 64u
@@ -630,23 +629,6 @@ static void abandon(struct xvt_merge *m)
 	begin_window(m);
 }
 
-/*
- * Fetches what gather() touches of the rings behind `order` into the cache, where rings are many.
- * Each of the three lines has the address of the next.
- */
-static inline void will_gather(const struct xvt_merge *m, size_t order)
-{
-	const struct xvt_run *run;
-
-	if (m->nr_order < MANY_RINGS || order + 3 * AHEAD >= m->nr_order)
-		return;
-	__builtin_prefetch(&m->order[order + 3 * AHEAD]->runs.gathered);
-	__builtin_prefetch(m->order[order + 2 * AHEAD]->runs.gathered, 1);
-	run = m->order[order + AHEAD]->runs.gathered;
-	if (run)
-		__builtin_prefetch(&run->ns[run->taken]);
-}
-
 /* Fills and emits one window from base_ns on. */
 static void window(struct xvt_merge *m, uint64_t end_ns)
 {
@@ -660,7 +642,6 @@ static void window(struct xvt_merge *m, uint64_t end_ns)
 	m->trim_order = 0;
 	begin_window(m);
 	for (i = 0; i < m->nr_order; i++) {
-		will_gather(m, i);
 		while (m->next[i] < m->end_ns && !m->err && !m->held) {
 			gather(m, i);
 			if (is_full(m) && !m->err && !m->held)
