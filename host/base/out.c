@@ -19,10 +19,30 @@ int xvt_out_open(struct xvt_out *o, const char *path)
 	o->cut = false;
 	o->err = 0;
 	o->most = o->all = 0;
+	o->is_made = o->old = false;
 	o->fd = STDOUT_FILENO;
-	if (strcmp(path, "-") != 0)
-		o->fd = xvt_output_open(path, O_WRONLY | O_TRUNC, 0644);
+	if (strcmp(path, "-") == 0)
+		return 0;
+	o->fd = xvt_output_open(path, O_WRONLY, 0644, &o->made);
+	o->is_made = o->made.folder >= 0;
+	o->old = o->fd >= 0 && !o->is_made;
 	return o->fd < 0 ? o->fd : 0;
+}
+
+static void take_old(struct xvt_out *o)
+{
+	int err = o->old ? xvt_output_empty(o->fd) : 0;
+
+	if (!o->err)
+		o->err = err;
+	o->old = false;
+}
+
+static void forget_made(struct xvt_out *o)
+{
+	if (o->is_made)
+		xvt_made_close(&o->made);
+	o->is_made = false;
 }
 
 int xvt_out_flush(struct xvt_out *o)
@@ -31,6 +51,8 @@ int xvt_out_flush(struct xvt_out *o)
 
 	if (o->fd < 0)
 		return o->err;
+	if (o->used)
+		take_old(o);
 	o->all += o->used;
 	if (o->most && o->all > o->most && !o->err)
 		o->err = -EFBIG;
@@ -49,11 +71,25 @@ int xvt_out_flush(struct xvt_out *o)
 int xvt_out_close(struct xvt_out *o)
 {
 	xvt_out_flush(o);
+	if (o->fd >= 0)
+		take_old(o);
 	/* Some file systems report a full disk only at close(). */
 	if (o->fd >= 0 && close(o->fd) && !o->err)
 		o->err = -errno;
 	o->fd = -1;
+	forget_made(o);
 	return o->err;
+}
+
+void xvt_out_drop(struct xvt_out *o)
+{
+	if (o->is_made)
+		xvt_made_remove(&o->made, o->fd);
+	forget_made(o);
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fd = -1;
+	o->used = 0;
 }
 
 void xvt_out_full(struct xvt_out *o)

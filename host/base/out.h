@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/made.h"
+
 #define XVT_OUT_ROOM  (64u << 10)
 /*
  * Room behind the buffer: a number, a time or a step of text is written before the room is checked.
@@ -22,16 +24,24 @@ struct xvt_out {
 	/* not 0: this many bytes of the room are closed to text since xvt_out_begin() */
 	size_t less;
 	bool cut;      /* something was dropped since xvt_out_begin() */
+	bool is_made;  /* xvt_out_open() made the file, at `made` */
+	bool old;      /* what was in the file before is still there */
 	uint64_t most; /* bytes after which -EFBIG is an error; 0: any number */
 	uint64_t all;  /* so far */
+	struct xvt_made made;
 	char buf[XVT_OUT_ROOM + XVT_OUT_SLACK];
 };
 
-/* Opens PATH for writing ("-": standard output). Returns 0 or -errno. */
+/* Opens PATH for writing ("-": standard output). The file keeps what it holds until the first bytes
+ * are written to it, or it is closed. Returns 0, -errno or an error of base/output.h. */
 int xvt_out_open(struct xvt_out *o, const char *path);
 
 /* Flushes and closes. Returns the first error since xvt_out_open(), or 0. */
 int xvt_out_close(struct xvt_out *o);
+
+/* Closes it without what is in the buffer. A file that xvt_out_open() made is removed, and another
+ * one is as it was if nothing was written. */
+void xvt_out_drop(struct xvt_out *o);
 
 int xvt_out_flush(struct xvt_out *o);
 

@@ -210,28 +210,52 @@ int xvt_output_open_at(const struct xvt_output *o, int flags, mode_t mode, bool 
 	return fd;
 }
 
-int xvt_output_open(const char *path, int flags, mode_t mode)
+/* Ends a search: the caller gets where it led if something was made there. */
+static void give_made(struct xvt_output *o, bool is_made, struct xvt_made *made)
+{
+	if (made && is_made) {
+		made->folder = o->folder;
+		memcpy(made->name, o->name, sizeof(made->name));
+	} else {
+		xvt_output_close(o);
+	}
+}
+
+int xvt_output_open(const char *path, int flags, mode_t mode, struct xvt_made *made)
 {
 	struct xvt_output o;
 	int fd, tries = TRIES;
+	bool is_made;
 
+	if (made)
+		made->folder = -1;
 	do {
 		fd = xvt_output_find(&o, path);
 		if (fd)
 			break;
-		fd = xvt_output_open_at(&o, flags, mode, NULL);
-		xvt_output_close(&o);
+		fd = xvt_output_open_at(&o, flags, mode, &is_made);
+		give_made(&o, is_made, made);
 	} while (fd == -EAGAIN && --tries);
 	return fd;
 }
 
-int xvt_output_folder(const char *path, mode_t mode)
+/* Makes the folder that was found missing. Returns 0 or -errno. */
+static int make_folder(const struct xvt_output *o, mode_t mode, bool *made)
+{
+	*made = !mkdirat(o->folder, o->name, mode);
+	return *made || errno == EEXIST ? 0 : -errno;
+}
+
+int xvt_output_folder(const char *path, mode_t mode, struct xvt_made *made)
 {
 	char bare[PATH_MAX];
 	struct xvt_output o;
 	size_t len = strlen(path);
+	bool is_made = false;
 	int fd, err;
 
+	if (made)
+		made->folder = -1;
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	if (len >= sizeof(bare))
@@ -243,15 +267,39 @@ int xvt_output_folder(const char *path, mode_t mode)
 	err = xvt_output_find(&o, bare);
 	if (err)
 		return err;
-	if (!o.there && mkdirat(o.folder, o.name, mode) && errno != EEXIST)
-		err = -errno;
+	if (!o.there)
+		err = make_folder(&o, mode, &is_made);
 	fd = err ? err
 		 : openat(o.folder, o.name,
 			  O_RDONLY | O_DIRECTORY | O_CLOEXEC | (o.magic ? 0 : O_NOFOLLOW));
 	if (fd < 0 && !err)
 		fd = -errno;
-	xvt_output_close(&o);
+	if (fd < 0 && is_made)
+		unlinkat(o.folder, o.name, AT_REMOVEDIR);
+	give_made(&o, is_made && fd >= 0, made);
 	return fd;
+}
+
+void xvt_made_remove(const struct xvt_made *made, int fd)
+{
+	struct stat own, there;
+
+	if (fstat(fd, &own) || fstatat(made->folder, made->name, &there, AT_SYMLINK_NOFOLLOW) ||
+	    own.st_dev != there.st_dev || own.st_ino != there.st_ino)
+		return;
+	unlinkat(made->folder, made->name, S_ISDIR(own.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+void xvt_made_close(struct xvt_made *made)
+{
+	if (made->folder >= 0)
+		close(made->folder);
+	made->folder = -1;
+}
+
+int xvt_output_empty(int fd)
+{
+	return ftruncate(fd, 0) && errno != EINVAL ? -errno : 0;
 }
 
 const char *xvt_output_why(int err)

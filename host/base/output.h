@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "base/made.h"
+
 /* Errors beside -errno. */
 #define XVT_OUTPUT_LINK (-4094) /* a link on its way is another user's */
 #define XVT_OUTPUT_FILE (-4093) /* another user's file is there, in a folder open to others */
@@ -42,12 +44,24 @@ void xvt_output_close(struct xvt_output *o);
  */
 int xvt_output_open_at(const struct xvt_output *o, int flags, mode_t mode, bool *made);
 
-/* Find it and open it. Returns a descriptor, -errno or an error above. */
-int xvt_output_open(const char *path, int flags, mode_t mode);
+/*
+ * Find it and open it. *made, if not NULL: where it was made, for xvt_made_close(); its folder is
+ * -1 if it was there. Returns a descriptor, -errno or an error above.
+ */
+int xvt_output_open(const char *path, int flags, mode_t mode, struct xvt_made *made);
 
-/* Open the folder `path` for reading, and make it with `mode` if it is not there. Returns a
- * descriptor, -errno or XVT_OUTPUT_LINK. */
-int xvt_output_folder(const char *path, mode_t mode);
+/* Open the folder `path` for reading, and make it with `mode` if it is not there; *made: as above.
+ * Returns a descriptor, -errno or XVT_OUTPUT_LINK. */
+int xvt_output_folder(const char *path, mode_t mode, struct xvt_made *made);
+
+/* Remove what was made, and is open as `fd`: a file, or a folder that is empty. A file that
+ * others have put there in its place stays. All files may be open (rights/confine.h). */
+void xvt_made_remove(const struct xvt_made *made, int fd);
+void xvt_made_close(struct xvt_made *made);
+
+/* Take away what a file held. Of what holds nothing, as a pipe, that is no error. Returns 0 or
+ * -errno. */
+int xvt_output_empty(int fd);
 
 /* Returns the text of an error of these functions. */
 const char *xvt_output_why(int err);

@@ -163,19 +163,30 @@ static bool take_old_name(const char **now, const char *old, const char *names)
 	return true;
 }
 
-/* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
-static int to_file(struct xvt_export *x, const char *path, const char *shown_path,
-		   const struct format *format, struct xvt_watch *watch, bool shows)
+/* An export of one file. It is open until it is known whether anything was to be exported. */
+static struct xvt_out out = { .fd = -1 };
+
+static const char *shown(const char *to)
 {
-	static struct xvt_out out;
+	return strcmp(to, "-") == 0 ? "standard output" : to;
+}
+
+/* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
+static int to_file(struct xvt_export *x, const char *path, const struct format *format,
+		   struct xvt_watch *watch, bool shows)
+{
+	const char *shown_path = shown(path);
 	int err = xvt_out_open(&out, path), write_err = err;
 
 	/* Not before: the open of a FIFO waits for its reader, and a signal is to end that. */
 	xvt_watch_begin(watch, x, shows);
-	xvt_confine_opened();
+	if (strcmp(path, "-") == 0)
+		xvt_confine_opened();
+	else
+		xvt_confine_opened_output();
 	if (!err) {
 		err = format->to_file(x, &out);
-		write_err = xvt_out_close(&out);
+		write_err = x->given ? xvt_out_close(&out) : out.err;
 	}
 	xvt_watch_end(watch);
 	if (err && !write_err)
@@ -265,18 +276,22 @@ static void say_once(const struct xvt_export *x)
 static int write_out(struct xvt_export *x, const struct format *format, const char *to, bool quiet)
 {
 	bool to_stdout = strcmp(to, "-") == 0;
-	const char *shown_to = to_stdout ? "standard output" : to;
 	const bool shows = !quiet && isatty(STDERR_FILENO) && !(to_stdout && isatty(STDOUT_FILENO));
 	struct xvt_watch w;
 	int err;
 
 	if (format->to_file)
-		err = to_file(x, to, shown_to, format, &w, shows);
+		err = to_file(x, to, format, &w, shows);
 	else
 		err = to_dir(x, to, quiet, format, &w, shows);
 	if (err || !w.ended_by)
 		return err;
-	xvt_error(shown_to,
+	if (!x->given) {
+		xvt_error(shown(to), "stopped by %s before the first event",
+			  w.ended_by == SIGINT ? "^C" : "SIGTERM");
+		return -EINTR;
+	}
+	xvt_error(shown(to),
 		  "stopped by %s after %" PRIu64 " events; it is complete up to %" PRIu64
 		  ".%09" PRIu64 ", and readable",
 		  w.ended_by == SIGINT ? "^C" : "SIGTERM", x->given, w.ns / SECOND_NS,
@@ -298,6 +313,22 @@ static int write_once(struct xvt_export *x, const struct format *format, const c
 	xvt_once_free(x->once);
 	x->once = NULL;
 	return err;
+}
+
+/* Ends a file into which no event went. One that is missing, because it could not be exported or
+ * nothing was to be, is not there afterwards, either. */
+static int end_empty(const char *to, int status)
+{
+	if (out.fd < 0)
+		return status;
+	if (status) {
+		xvt_out_drop(&out);
+		return status;
+	}
+	if (!xvt_out_close(&out))
+		return XVT_EXIT_OK;
+	xvt_error(shown(to), "cannot write: %s", strerror(-out.err));
+	return XVT_EXIT_FAIL;
 }
 
 /* "TRACE... OUT", or "OUT" alone, for the trace that is read by default. Returns the number of
@@ -364,7 +395,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	err = format->once ? write_once(&x, format, to, o.select.quiet)
 			   : write_out(&x, format, to, o.select.quiet);
 	xvt_dat_thread_end(x.dat_thread);
-	status = xvt_select_close(&o.select, &x, err);
+	status = end_empty(to, xvt_select_close(&o.select, &x, err));
 	if (!o.select.quiet && !err)
 		xvt_beside_say(&beside, cmd->name);
 	return status;

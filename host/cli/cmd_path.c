@@ -10,6 +10,7 @@
 #include "cli/pager.h"
 #include "cli/path_perfetto.h"
 #include "cli/select.h"
+#include "cli/unfinished.h"
 #include "path/path.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
@@ -119,6 +120,8 @@ static int open_out(const struct path_opts *opts)
 
 	if (err)
 		xvt_error(opts->perfetto, "%s", xvt_output_why(err));
+	else if (out.is_made)
+		xvt_unfinished_begin(out.made.folder, out.made.name);
 	return err;
 }
 
@@ -137,14 +140,18 @@ static int show(const struct path_opts *opts, struct xvt_export *x, struct xvt_p
 	return err;
 }
 
+/* Without a path there is nothing to write. */
 static int close_out(const struct path_opts *opts, int err)
 {
 	const bool to_file = opts->perfetto && strcmp(opts->perfetto, "-") != 0;
 
-	if (xvt_out_close(&out) && !err) {
+	if (err) {
+		xvt_out_drop(&out);
+	} else if (xvt_out_close(&out)) {
 		err = out.err;
 		xvt_error(to_file ? opts->perfetto : "standard output", "%s", strerror(-err));
 	}
+	xvt_unfinished_end();
 	return err;
 }
 
@@ -250,7 +257,11 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	xvt_pager_begin();
 	status = open_out(&opts);
-	xvt_confine_opened();
+	/* A file without a path in it is removed. */
+	if (opts.perfetto)
+		xvt_confine_opened_output();
+	else
+		xvt_confine_opened();
 	o.vm = opts.vm;
 	o.task = opts.task;
 	o.guess = opts.guess;

@@ -22,6 +22,7 @@
 #include "cli/pager.h"
 #include "cli/rows.h"
 #include "cli/select.h"
+#include "cli/unfinished.h"
 #include "query/query.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
@@ -80,8 +81,7 @@ static void on_timer(int signal)
 	}
 	written = write(2, text, sizeof(text) - 1);
 	(void)written;
-	if (unfinished)
-		unlink(unfinished);
+	xvt_unfinished_remove();
 	_exit(XVT_EXIT_FAIL);
 }
 
@@ -206,27 +206,59 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, unsigned 
 
 static struct xvt_output save_to = { .folder = -1 };
 
-/* Make it, empty, under a name beside its own that is not to be guessed: SQLite would follow a link
- * that another user has put there. Returns 0 or -errno. */
-static int make_unfinished(const char *name)
+/* Its name in that folder. */
+static const char *unfinished_name(void)
 {
+	return strrchr(unfinished, '/') + 1;
+}
+
+/*
+ * The name for SQLite, from the root on and without links: in the sandbox SQLite cannot ask for the
+ * present folder, or read a link. The name is not to be guessed: SQLite would follow a link that
+ * another user has put there. Returns 0 or -errno.
+ */
+static int name_unfinished(void)
+{
+	char by[64], folder[PATH_MAX];
 	uint64_t number;
-	int fd;
+	ssize_t len;
 
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -errno;
-	if (asprintf(&unfinished, "%s%s.%016" PRIx64, name[0] == '/' ? "" : "./", name, number) <
-	    0) {
-		unfinished = NULL;
-		return -ENOMEM;
-	}
-	fd = openat(save_to.folder, strrchr(unfinished, '/') + 1,
-		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	snprintf(by, sizeof(by), "/proc/self/fd/%d", save_to.folder);
+	len = readlink(by, folder, sizeof(folder));
+	if (len < 0)
+		return -errno;
+	if (len == sizeof(folder))
+		return -ENAMETOOLONG;
+	if (asprintf(&unfinished, "%.*s/%s.%016" PRIx64, (int)len, folder, save_to.name, number) >=
+	    0)
+		return 0;
+	unfinished = NULL;
+	return -ENOMEM;
+}
+
+/* Make it, empty. Before it is noted, no signal is to end the command. Returns 0 or -errno. */
+static int make_unfinished(void)
+{
+	int fd, err = name_unfinished();
+	sigset_t before;
+
+	if (err)
+		return err;
+	xvt_unfinished_hold(&before);
+	fd = openat(save_to.folder, unfinished_name(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0644);
+	if (fd >= 0)
+		xvt_unfinished_begin(save_to.folder, unfinished_name());
+	else
+		err = -errno;
+	xvt_unfinished_release(&before);
 	if (fd >= 0)
 		return close(fd);
 	free(unfinished);
 	unfinished = NULL;
-	return -errno;
+	return err;
 }
 
 /* Begin the database of --save. Returns an exit status, after a message. */
@@ -244,7 +276,7 @@ static int begin_save(const char *name)
 	}
 	err = xvt_output_find(&save_to, name);
 	if (!err)
-		err = make_unfinished(name);
+		err = make_unfinished();
 	if (err)
 		xvt_error(name, "cannot write it: %s", xvt_output_why(err));
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
@@ -254,13 +286,14 @@ static int end_save(const char *name, int status)
 {
 	if (!unfinished)
 		return status;
-	if (!status &&
-	    renameat(save_to.folder, strrchr(unfinished, '/') + 1, save_to.folder, save_to.name)) {
+	if (!status && renameat(save_to.folder, unfinished_name(), save_to.folder, save_to.name)) {
 		xvt_error(name, "%s", strerror(errno));
 		status = XVT_EXIT_FAIL;
 	}
 	if (status)
-		unlink(unfinished);
+		unlinkat(save_to.folder, unfinished_name(), 0);
+	xvt_unfinished_end();
+	xvt_output_close(&save_to);
 	free(unfinished);
 	unfinished = NULL;
 	return status;

@@ -10,6 +10,7 @@
 struct xvt_whole_file {
 	struct xvt_sink sink; /* first member */
 	int fd;
+	bool old; /* it has none beside its name, and what it held is there still */
 	struct xvt_output to;
 	char beside[NAME_MAX + 1]; /* its name in the folder of `to` until then; "": it has none */
 };

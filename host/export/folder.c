@@ -26,12 +26,12 @@ int xvt_folder_open(struct xvt_folder *f, struct xvt_export *x, const char *path
 	bool empty = true;
 	DIR *d;
 
-	*f = (struct xvt_folder){ .x = x, .path = path, .fd = -1 };
+	*f = (struct xvt_folder){ .x = x, .path = path, .fd = -1, .made.folder = -1 };
 	f->machines = xvtrace_info(x->trace)->machines;
 	f->names = calloc((size_t)f->machines + 1, sizeof(*f->names));
 	if (!f->names)
 		return -ENOMEM;
-	f->fd = xvt_output_folder(path, 0755);
+	f->fd = xvt_output_folder(path, 0755, &f->made);
 	if (f->fd < 0)
 		return xvt_folder_fail(f, f->fd, NULL, NULL);
 	d = fdopendir(dup(f->fd));
@@ -46,6 +46,9 @@ int xvt_folder_open(struct xvt_folder *f, struct xvt_export *x, const char *path
 
 void xvt_folder_close(struct xvt_folder *f)
 {
+	if (f->made.folder >= 0)
+		xvt_made_remove(&f->made, f->fd);
+	xvt_made_close(&f->made);
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f->names);

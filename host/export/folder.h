@@ -6,6 +6,7 @@
 #ifndef XVT_EXPORT_FOLDER_H
 #define XVT_EXPORT_FOLDER_H
 
+#include "base/made.h"
 #include "export/export.h"
 
 #define XVT_FOLDER_NAME_LEN 128u
@@ -14,6 +15,7 @@ struct xvt_folder {
 	struct xvt_export *x;
 	const char *path;
 	int fd;
+	struct xvt_made made;		    /* the folder, if it was not there */
 	bool removed;			    /* something by xvt_folder_remove() */
 	uint32_t machines;		    /* of the trace; one more is for unknown rings */
 	char (*names)[XVT_FOLDER_NAME_LEN]; /* by machine; empty: not named yet */
@@ -22,6 +24,7 @@ struct xvt_folder {
 /* Make the folder, which must be empty if it exists. Returns 0 or -errno; then, too,
  * xvt_folder_close() is due. */
 int xvt_folder_open(struct xvt_folder *f, struct xvt_export *x, const char *path);
+/* A folder that was made, and into which nothing was written, is removed. */
 void xvt_folder_close(struct xvt_folder *f);
 
 /* The name of what belongs to machine `at`: the machine's name without '/' and without a dot at its

@@ -120,7 +120,7 @@ static int open_next(struct watch *w, char *path, size_t size)
 		w->number++;
 		if (!name_of(w, path, size))
 			return -ENAMETOOLONG;
-		fd = w->how->files == 1 ? xvt_output_open(path, O_WRONLY | O_TRUNC, 0600)
+		fd = w->how->files == 1 ? xvt_output_open(path, O_WRONLY | O_TRUNC, 0600, NULL)
 					: open_new(path);
 	} while (fd == -EEXIST && w->number < XVT_SNAPSHOT_FILES_MOST);
 	return fd;

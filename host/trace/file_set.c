@@ -69,7 +69,7 @@ static int find_newest(const char *folder, uint32_t *newest)
 /* Makes the folder if there is none, and locks it. Returns 0 or -errno. */
 static int open_folder(struct xvt_file_set *set)
 {
-	set->folder_fd = xvt_output_folder(set->folder, FOLDER_MODE);
+	set->folder_fd = xvt_output_folder(set->folder, FOLDER_MODE, NULL);
 	if (set->folder_fd < 0)
 		return set->folder_fd;
 	if (flock(set->folder_fd, LOCK_EX | LOCK_NB))

@@ -150,8 +150,8 @@ limited() {
 check "a limit that is reached: nothing is known, or said, of the rest" limited
 check "one value twice" misses 2 "from: given twice" --from 6.0 --from 6.1
 nothing_to_export() {
-	"$xvtrace" export --to jsonl -e nothing "$trace" "$work/jsonl" 2>"$work/err"
-	[ $? -eq 1 ] && [ ! -s "$work/jsonl" ] && grep -q "no event is like 'nothing'" "$work/err"
+	"$xvtrace" export --to jsonl -e nothing "$trace" "$work/nothing" 2>"$work/err"
+	[ $? -eq 1 ] && [ ! -e "$work/nothing" ] && grep -q "no event is like 'nothing'" "$work/err"
 }
 check "export says the same" nothing_to_export
 [ $failures -eq 0 ]

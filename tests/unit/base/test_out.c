@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -276,6 +279,80 @@ START_TEST(the_end_of_the_buffer_changes_nothing)
 }
 END_TEST
 
+static void is_file(const char *path, const char *text)
+{
+	char bytes[64] = "";
+	FILE *f = fopen(path, "rb");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fread(bytes, 1, sizeof(bytes) - 1, f), strlen(text));
+	fclose(f);
+	ck_assert_str_eq(bytes, text);
+}
+
+/* A file keeps what it holds until something is written, or it is closed. */
+START_TEST(a_file_that_is_dropped_is_as_it_was)
+{
+	const char *path = scratch_path("dropped");
+
+	unlink(path);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	xvt_out_str(&out, "some");
+	xvt_out_drop(&out);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	xvt_out_str(&out, "a longer text");
+	ck_assert_int_eq(xvt_out_close(&out), 0);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	xvt_out_str(&out, "some");
+	xvt_out_drop(&out);
+	is_file(path, "a longer text");
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	is_file(path, "a longer text");
+	xvt_out_str(&out, "short");
+	ck_assert_int_eq(xvt_out_flush(&out), 0);
+	is_file(path, "short");
+	ck_assert_int_eq(xvt_out_close(&out), 0);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	ck_assert_int_eq(xvt_out_close(&out), 0);
+	is_file(path, "");
+	/* A part of a file is not kept. */
+	unlink(path);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	xvt_out_str(&out, "some");
+	ck_assert_int_eq(xvt_out_flush(&out), 0);
+	xvt_out_drop(&out);
+	ck_assert_int_eq(access(path, F_OK), -1);
+}
+END_TEST
+
+/* A file is removed where it was made, and only if it is still what is there. */
+START_TEST(what_others_put_in_its_place_stays)
+{
+	char folder[PATH_MAX], moved[PATH_MAX], path[PATH_MAX + 8], other[PATH_MAX + 8];
+
+	snprintf(folder, sizeof(folder), "%s", scratch_path("place"));
+	snprintf(moved, sizeof(moved), "%s", scratch_path("moved"));
+	snprintf(path, sizeof(path), "%s/out", folder);
+	snprintf(other, sizeof(other), "%s/out", moved);
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("other", path), 0);
+	xvt_out_drop(&out);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(xvt_out_open(&out, path), 0);
+	ck_assert_int_eq(rename(folder, moved), 0);
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	ck_assert_int_eq(symlink("other", path), 0);
+	xvt_out_drop(&out);
+	ck_assert_int_eq(access(other, F_OK), -1);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(rmdir(folder), 0);
+	ck_assert_int_eq(rmdir(moved), 0);
+}
+END_TEST
+
 START_TEST(a_full_disk_is_noticed)
 {
 	ck_assert_int_eq(xvt_out_open(&out, "/dev/full"), 0);
@@ -333,6 +410,8 @@ Suite *out_suite(void)
 	tcase_add_test(t, numbers_are_those_of_printf);
 	tcase_add_test(t, text_is_the_sum_of_its_bytes);
 	tcase_add_test(t, the_end_of_the_buffer_changes_nothing);
+	tcase_add_test(t, a_file_that_is_dropped_is_as_it_was);
+	tcase_add_test(t, what_others_put_in_its_place_stays);
 	tcase_add_test(t, a_full_disk_is_noticed);
 	tcase_add_test(t, json_documents_read_back);
 	suite_add_tcase(s, t);
