@@ -62,6 +62,10 @@ bool xvt_ring_is_finished(struct xvt_ring *r, uint64_t off_clock)
 	if (r->phase == XVT_PHASE_ASIDE && xvt_vm_of_ring(r)->phase == XVT_VM_ATTACHED)
 		return !earlier(r->drain.look_clock, off_clock) &&
 		       !xvt_pos_before(r->drain.read_pos, r->drain.last.commit);
+	/* Without a clock, too, what the ring of a guest's kernel holds is recorded. */
+	if (r->phase == XVT_PHASE_NEW && xvt_vm_of_ring(r)->passive)
+		return xvt_passive_is_read(r) && !earlier(r->drain.look_clock, off_clock) &&
+		       !xvt_pos_before(r->drain.read_pos, r->drain.last.commit);
 	if (r->phase != XVT_PHASE_LIVE)
 		return true;
 	if (!r->drain.idle || earlier(r->drain.idle_clock, off_clock) || r->drain.first)

@@ -30,8 +30,10 @@
 #define SEARCH_BYTES  (64ull << 20) /* of a machine's memory, in one attempt */
 #define LOCAL_HZ      1000000000u   /* of the kernel's other clocks */
 #define TRIAL_NS      100000000u
-#define JUMP_NS	      10000000u	      /* beyond all that a clock's line may be wrong by */
-#define GONE_NS	      (2 * SECOND_NS) /* a ring buffer of another size is no moment of a boot */
+#define JUMP_NS	      10000000u	       /* beyond all that a clock's line may be wrong by */
+#define GONE_NS	      (2 * SECOND_NS)  /* a ring buffer of another size is no moment of a boot */
+#define TELL_NS	      (10 * SECOND_NS) /* between two notes of the same that goes on */
+#define GOES_ON	      (XVT_FTRACE_READ | XVT_FTRACE_OVERTAKEN | XVT_FTRACE_INVALID)
 #define MISSING	      XVT_FTRACE_MISSING
 #define TEXT_MAX      256
 
@@ -234,11 +236,29 @@ static void try_clock(struct xvt_session *s, struct xvt_passive_cpu *c, struct x
 	c->trial_guest = 0;
 }
 
+/* What is not told of a CPU yet. A machine's notes are limited, so what goes on is told once in a
+ * while, and leaves room for the rest. */
+static uint32_t news(const struct xvt_session *s, struct xvt_passive_cpu *c, uint32_t happened)
+{
+	const uint64_t now = xvt_clock_read();
+
+	if (since(now, c->told_clock) >= ticks(s, TELL_NS))
+		c->told = 0;
+	happened &= ~c->told;
+	if (!c->told && happened & GOES_ON)
+		c->told_clock = now;
+	c->told |= happened & GOES_ON;
+	return happened;
+}
+
 static void note_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, uint32_t happened)
 {
 	char text[TEXT_MAX] = "";
 	size_t k, len = 0;
 
+	happened = news(s, &vm->passive->cpus[i], happened);
+	if (!happened)
+		return;
 	for (k = 0; k < sizeof(happenings) / sizeof(happenings[0]); k++) {
 		if (happened & happenings[k].what && len < sizeof(text))
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
@@ -470,6 +490,14 @@ static void feed(struct xvt_session *s, struct xvt_vm *vm)
 		if (r->guest.behind)
 			xvt_session_unpark(s, r);
 	}
+}
+
+bool xvt_passive_is_read(const struct xvt_ring *r)
+{
+	const struct xvt_vm *vm = xvt_vm_of_ring(r);
+
+	return vm->phase != XVT_VM_ATTACHED || vm->passive->lacks_clock ||
+	       vm->passive->cpus[r->index].settled;
 }
 
 void xvt_session_passive_feed(struct xvt_session *s)

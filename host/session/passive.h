@@ -24,6 +24,8 @@ struct xvt_passive_cpu {
 	uint64_t scout_guest;  /* its newest stamp, */
 	uint64_t scout_seen;   /* and when it was read */
 	uint32_t scout_happened;
+	uint32_t told; /* XVT_FTRACE_*, of what goes on: since told_clock there was a note */
+	uint64_t told_clock;
 	bool bad_reported;
 	bool settled; /* nothing follows: it was read to its end after the recording was ended */
 };

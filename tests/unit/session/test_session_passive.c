@@ -419,6 +419,28 @@ START_TEST(a_recording_that_is_too_short_for_a_clock_has_the_events)
 }
 END_TEST
 
+/* A reader in the guest that goes on leaves room for other notes. */
+START_TEST(what_goes_on_hides_nothing_else)
+{
+	begin(&g, vm);
+	write_some(&g, vm, 20);
+	for (unsigned int i = 0; i < 100; i++) {
+		ftrace_ring_write(&g, 0, 200);
+		pass();
+		ftrace_ring_take(&g, 0);
+		ftrace_ring_write(&g, 0, 1);
+		pass();
+	}
+	ck_assert(has_note("a reader in the guest took events out"));
+	write_more(&g, 50); /* what was taken is known by now */
+	ftrace_ring_clear(&g, 0);
+	ftrace_ring_write(&g, 0, 5);
+	for (int i = 0; i < 50; i++)
+		pass();
+	ck_assert(has_note("its ring was emptied"));
+}
+END_TEST
+
 START_TEST(what_happens_to_the_ring_is_told)
 {
 	begin(&g, vm);
@@ -512,6 +534,7 @@ Suite *session_passive_suite(void)
 	tcase_add_loop_test(tc, all_events_are_in_the_trace, 0, 2);
 	tcase_add_test(tc, what_was_overwritten_is_lost_at_least);
 	tcase_add_test(tc, a_clock_that_changes_while_it_overwrites_is_another_one);
+	tcase_add_test(tc, what_goes_on_hides_nothing_else);
 	tcase_add_loop_test(tc, what_happens_to_the_ring_is_told, 0, 3);
 	tcase_add_loop_test(tc, garbage_harms_no_other_machine, 0, 4);
 	tcase_add_test(tc, a_ring_of_another_size_ends_the_machine);
