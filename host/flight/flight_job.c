@@ -100,14 +100,17 @@ static int confine(struct xvt_opener **opener, const struct xvt_flight_options *
 		   const struct xvt_session *s)
 {
 	struct xvt_rules rules = { 0 };
+	int err = 0;
 
-	if (*opener && xvt_business_tell(*opener, &opt->business, s, NULL, NULL, &rules)) {
-		xvt_opener_end(*opener);
-		*opener = NULL;
-	}
+	if (*opener)
+		err = xvt_business_tell(*opener, &opt->business, s, NULL, NULL, &rules);
 	xvt_rules_free(&rules);
-	return xvt_confine_recorder(opt->business.machines->libvirt_uri, *opener,
-				    opt->memory_bytes);
+	if (err)
+		xvt_error("sandbox", "the process that opens files cannot be told which: %s",
+			  strerror(-err));
+	return err ? err
+		   : xvt_confine_recorder(opt->business.machines->libvirt_uri, *opener,
+					  opt->memory_bytes);
 }
 
 static int read_all(const struct xvt_flight_options *opt, const struct xvt_flight_job *job,

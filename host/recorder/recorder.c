@@ -1128,9 +1128,9 @@ static int confine(struct recorder *r)
 					control, &r->rules);
 	if (err) {
 		xvt_rules_free(&r->rules);
-		xvt_warn("sandbox", "the recorder opens files itself: %s", strerror(-err));
-		xvt_opener_end(r->opener);
-		r->opener = NULL;
+		xvt_error("sandbox", "the process that opens files cannot be told which: %s",
+			  strerror(-err));
+		return err;
 	}
 	if (r->libvirt.pid)
 		xvt_libvirt_ask_by(r->libvirt.fd);

@@ -120,9 +120,11 @@ void xvt_confine_opener(void)
 	xvt_limit_memory(OPENER_MEMORY);
 }
 
-static bool is_short(int err)
+/* Whether the opener could have worked: something is short, or it has been killed. */
+static bool is_failure(int err)
 {
-	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EPIPE ||
+	       err == -ECONNRESET;
 }
 
 int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes)
@@ -142,7 +144,7 @@ int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uin
 		err = ask(opener);
 		if (!err)
 			return 0;
-		if (is_short(err)) {
+		if (is_failure(err)) {
 			xvt_error("sandbox", "cannot enter it: %s", strerror(-err));
 			return err;
 		}

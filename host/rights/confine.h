@@ -45,7 +45,7 @@ void xvt_confine_opener(void);
  * an opener, which has its rules, it opens, makes and removes files by that only. `memory_bytes`:
  * what it may use for events; its limit of memory follows from that. Returns 0, also after a
  * warning where the kernel lets no other process open files, or there is no sandbox; or -errno
- * after an error message: memory or descriptors are short.
+ * after an error message: memory or descriptors are short, or the opener has been killed.
  */
 int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes);
 

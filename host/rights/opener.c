@@ -1037,6 +1037,15 @@ static void let_it_read(void)
 	prctl(PR_SET_PTRACER, tracer, 0, 0, 0);
 }
 
+/* Whether the error is no answer, since a signal has ended the opener. */
+static bool was_killed(const struct xvt_opener *o, int err)
+{
+	siginfo_t end = { 0 };
+
+	return (err == -EPIPE || err == -ECONNRESET) &&
+	       !waitid(P_PID, (id_t)o->pid, &end, WEXITED | WNOWAIT) && end.si_code != CLD_EXITED;
+}
+
 int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *ops, void *arg)
 {
 	struct xvt_opener *o = calloc(1, sizeof(*o));
@@ -1062,7 +1071,8 @@ int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *op
 		tracer = o->pid;
 		let_it_read();
 		err = ask(o->sock, &(struct message){ .kind = PROBE });
-		if (err && err != -EMFILE && err != -ENFILE && err != -ENOMEM)
+		if (err && err != -EMFILE && err != -ENFILE && err != -ENOMEM &&
+		    !was_killed(o, err))
 			err = -ENOTSUP;
 	}
 	if (err)
