@@ -206,8 +206,8 @@ static char *snapshot(struct xvt_serve *s, struct xvt_server_at *at, size_t *len
 	if (err == -EAGAIN)
 		return NULL;
 	if (!err)
-		return done(XVT_REQUEST_SNAPSHOT, "folder", xvt_snapshots_path(s->snapshots), at,
-			    len);
+		return done(XVT_REQUEST_SNAPSHOT, "folder",
+			    xvt_snapshots_path(s->snapshots, at->cursor - 1), at, len);
 	snprintf(why, sizeof(why), "the snapshot is not whole: %s; the recorder's log says more",
 		 strerror(-err));
 	return refusal(why, at, len);

@@ -37,6 +37,7 @@
 #define CONDITIONS_MOST XVT_TRIGGER_CONDITIONS
 #define BEGINS		256u /* files whose begin is remembered */
 #define WHAT_LEN	192u
+#define RESULTS		8u /* snapshots whose result is kept */
 #define TURNS_MOST	(4 * XVT_SNAPSHOTS_MINUTE_MOST)
 #define MACHINES_MOST	4u /* that have the snapshots of a minute each */
 
@@ -44,6 +45,13 @@
 struct begin {
 	uint32_t number;
 	uint64_t ns; /* not before it began */
+};
+
+/* One that is whole or has failed. */
+struct result {
+	uint64_t number;
+	int err;
+	char path[PATH_MAX];
 };
 
 /* A snapshot that a condition made. */
@@ -106,11 +114,12 @@ struct xvt_snapshots {
 	uint32_t removed; /* files that the set had not any more */
 	int err;
 
-	uint64_t begun;	   /* snapshots: the newest one's number */
-	uint64_t made;	   /* the same, of those that are whole or have failed */
-	uint64_t good;	   /* of them, whole */
-	uint64_t held;	   /* times that a condition held */
-	uint64_t not_kept; /* of them, beyond per_minute */
+	uint64_t begun;			/* snapshots: the newest one's number */
+	uint64_t made;			/* the same, of those that are whole or have failed */
+	struct result results[RESULTS]; /* of the newest ones, by number; a ring */
+	uint64_t good;			/* of them, whole */
+	uint64_t held;			/* times that a condition held */
+	uint64_t not_kept;		/* of them, beyond per_minute */
 	uint64_t told_not_kept;
 	uint64_t told_ns;
 	struct turn turns[TURNS_MOST]; /* the newest ones; a ring */
@@ -458,13 +467,24 @@ static void last_event(const struct xvt_snapshots *sn, char *text, size_t size)
 			 ns % SECOND_NS);
 }
 
+/* For a client that asks when the next one has begun, or is over, too. */
+static void keep_result(struct xvt_snapshots *sn)
+{
+	struct result *r = &sn->results[sn->begun % RESULTS];
+
+	sn->made = sn->begun;
+	r->number = sn->begun;
+	r->err = sn->err;
+	memcpy(r->path, sn->path, sizeof(r->path));
+}
+
 static void end(struct xvt_snapshots *sn, int err)
 {
 	char text[PATH_MAX + WHAT_LEN + 128], last[64];
 
 	sn->open = false;
 	sn->err = sn->err ? sn->err : err;
-	sn->made = sn->begun;
+	keep_result(sn);
 	sn->good += !sn->err;
 	if (sn->err) {
 		snprintf(text, sizeof(text), "%s is not whole: %s", sn->path,
@@ -784,14 +804,20 @@ uint64_t xvt_snapshots_ask(struct xvt_snapshots *sn, uint64_t now_ns)
 
 int xvt_snapshots_made(const struct xvt_snapshots *sn, uint64_t number)
 {
+	const struct result *r = &sn->results[number % RESULTS];
+
 	if (sn->made < number)
 		return -EAGAIN;
-	return sn->made == number ? sn->err : 0;
+	return r->number == number ? r->err : -ENODATA;
 }
 
-const char *xvt_snapshots_path(const struct xvt_snapshots *sn)
+const char *xvt_snapshots_path(const struct xvt_snapshots *sn, uint64_t number)
 {
-	return sn->path;
+	const struct result *r = &sn->results[number % RESULTS];
+
+	if (number == sn->begun)
+		return sn->path;
+	return r->number == number ? r->path : NULL;
 }
 
 uint64_t xvt_snapshots_held(const struct xvt_snapshots *sn)

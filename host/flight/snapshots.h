@@ -55,12 +55,12 @@ bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn);
 /*
  * A client asks for a snapshot of now. Returns its number, or 0 while another one is being made:
  * ask again. When xvt_snapshots_made() of the number is not -EAGAIN, it is there (0) or failed
- * (-errno).
+ * (-errno); -ENODATA: many have been made since, and it is not known any more.
  */
 uint64_t xvt_snapshots_ask(struct xvt_snapshots *sn, uint64_t now_ns);
 int xvt_snapshots_made(const struct xvt_snapshots *sn, uint64_t number);
-/* Folder of the newest snapshot. */
-const char *xvt_snapshots_path(const struct xvt_snapshots *sn);
+/* Folder of that snapshot. NULL: it is not known any more. */
+const char *xvt_snapshots_path(const struct xvt_snapshots *sn, uint64_t number);
 
 /* How often a condition held, and how many snapshots were made. */
 uint64_t xvt_snapshots_held(const struct xvt_snapshots *sn);

@@ -57,11 +57,11 @@ static void pass_after(uint64_t ns)
 	xvt_snapshots_pass(snapshots, now_ns);
 }
 
-/* The files of the newest snapshot: "1 2 3". */
-static const char *files(void)
+/* The files of a snapshot: "1 2 3". */
+static const char *files_of(uint64_t number)
 {
 	static char text[64];
-	const char *path = xvt_snapshots_path(snapshots);
+	const char *path = xvt_snapshots_path(snapshots, number);
 	char file[512];
 
 	text[0] = '\0';
@@ -72,6 +72,11 @@ static const char *files(void)
 				 text[0] ? " " : "", i);
 	}
 	return text;
+}
+
+static const char *files(void)
+{
+	return files_of(1);
 }
 
 /* The border of the open snapshot: it is asked for behind the time that the merge gets. */
@@ -101,10 +106,31 @@ START_TEST(a_client_gets_the_file_of_the_moment)
 	ck_assert_int_eq(xvt_snapshots_made(snapshots, 1), 0);
 	ck_assert_str_eq(files(), "1");
 	ck_assert_uint_eq(xvt_snapshots_count(snapshots), 1);
-	ck_assert_ptr_nonnull(strstr(xvt_snapshots_path(snapshots), "-control"));
+	ck_assert_ptr_nonnull(strstr(xvt_snapshots_path(snapshots, 1), "-control"));
 	said_has("has it: a client asked for it");
 	ck_assert_uint_eq(xvt_snapshots_ask(snapshots, now_ns), 2);
 	ck_assert_int_eq(xvt_snapshots_made(snapshots, 1), 0);
+	ck_assert_str_ne(xvt_snapshots_path(snapshots, 1), xvt_snapshots_path(snapshots, 2));
+	ck_assert_str_eq(files(), "1");
+}
+END_TEST
+
+/* A client may ask what became of its snapshot when the next one is over. */
+START_TEST(each_has_a_result_of_its_own)
+{
+	begin(NULL);
+	pass_after(0);
+	ck_assert_uint_eq(xvt_snapshots_ask(snapshots, now_ns), 1);
+	/* Its file does not end. */
+	pass_after(opt.after_ns + 10 * SECOND_NS);
+	pass_after(3600 * SECOND_NS);
+	ck_assert_int_eq(xvt_snapshots_made(snapshots, 1), -ETIMEDOUT);
+	ck_assert_uint_eq(xvt_snapshots_ask(snapshots, now_ns), 2);
+	ck_assert_int_eq(xvt_snapshots_made(snapshots, 1), -ETIMEDOUT);
+	to_its_border();
+	ck_assert_int_eq(xvt_snapshots_made(snapshots, 2), 0);
+	ck_assert_int_eq(xvt_snapshots_made(snapshots, 1), -ETIMEDOUT);
+	ck_assert_uint_eq(xvt_snapshots_count(snapshots), 1);
 }
 END_TEST
 
@@ -229,7 +255,7 @@ START_TEST(the_oldest_go)
 		to_its_border();
 		ck_assert_uint_eq(xvt_file_snapshot_count(r.folder), i < 2 ? i : 2);
 	}
-	ck_assert_str_eq(files(), "2 3");
+	ck_assert_str_eq(files_of(3), "2 3");
 }
 END_TEST
 
@@ -259,7 +285,7 @@ START_TEST(a_crash_makes_one)
 	said_has("snapshot: begins: g1 crashed, at ");
 	ck_assert_uint_eq(xvt_snapshots_held(snapshots), 1);
 	ck_assert_str_eq(files(), "1");
-	ck_assert_ptr_nonnull(strstr(xvt_snapshots_path(snapshots), "-crash-g1"));
+	ck_assert_ptr_nonnull(strstr(xvt_snapshots_path(snapshots, 1), "-crash-g1"));
 	to_its_border();
 	ck_assert_uint_eq(xvt_snapshots_count(snapshots), 1);
 	said_has("has it: g1 crashed");
@@ -395,6 +421,7 @@ Suite *snapshots_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_client_gets_the_file_of_the_moment);
+	tcase_add_test(t, each_has_a_result_of_its_own);
 	tcase_add_test(t, the_end_is_not_before_its_time);
 	tcase_add_test(t, files_that_begin_meanwhile_are_in_it);
 	tcase_add_test(t, files_from_before_the_moment_are_in_it);
