@@ -101,7 +101,7 @@ static void compare(struct worst *w, const struct xvt_vm *vm, const struct xvt_v
 	w->clocks += m->bound_ns_max > BOUND_WRONG_NS;
 }
 
-/* ", and 2 more machines lost some" */
+/* " (and 2 more machines that lost some)" */
 static const char *more_text(char text[64], size_t n, const char *what)
 {
 	text[0] = '\0';
@@ -118,12 +118,12 @@ static void find_wrong(struct xvt_outcome *o, const struct worst *w)
 		add_wrong(o, "%s: %s%s", xvt_session_vm_name(w->nameless),
 			  xvt_nameless_text(text, w->unnamed.nameless, w->unnamed.events,
 					    !xvt_session_vm_is_ftrace(w->nameless)),
-			  more_text(more, w->unnamed_machines, "have such events"));
+			  more_text(more, w->unnamed_machines, "with such events"));
 	if (w->loser)
 		add_wrong(o, "%s lost %s%s events: %s%s", xvt_session_vm_name(w->loser),
 			  xvt_session_vm_is_ftrace(w->loser) ? "at least " : "",
 			  xvt_digits(lost, w->lost.lost), loss_help(w->loser, &w->lost),
-			  more_text(more, w->losers, "lost some"));
+			  more_text(more, w->losers, "that lost some"));
 	if (w->clock)
 		add_wrong(o,
 			  "recorded times of %s are within %.1f ms%s: readers compute better ones "
