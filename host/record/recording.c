@@ -65,10 +65,15 @@ static void on_state(void *arg, const char *vm, const char *text)
 	xvt_say_of_machine(0, vm, "%s", text);
 }
 
+static void look_for_helpers(struct xvt_recording *rec);
+
 void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does)
 {
 	if (rec->helper_count < XVT_RECORDING_HELPERS)
 		rec->helpers[rec->helper_count++] = (struct xvt_recording_helper){ pid, does };
+	/* Its SIGCHLD may have come before. */
+	if (rec->on_signal.done)
+		look_for_helpers(rec);
 }
 
 /* An error, in the trace and to the user. */
@@ -155,6 +160,7 @@ int xvt_recording_watch_signals(struct xvt_recording *rec)
 	if (rec->signal_fd < 0)
 		return -errno;
 	rec->on_signal.done = on_signal;
+	look_for_helpers(rec); /* a SIGCHLD from before was not kept */
 	return xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
 }
 
