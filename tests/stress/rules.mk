@@ -64,6 +64,12 @@ proof-stress: $(STRESS_PROGRAMS)
 	$(Q)RECORDER_KILLS=1000 bash tests/stress/t_kill_recorder.sh
 	$(Q)STRESS_EVENTS=100000000 STRESS_KILLS=5000 STRESS_THREADS=20000000 bash tests/stress/t_stress.sh
 
+# Each process of a recorder, one in each round, killed or stopped.
+PROOFS += proof-kills
+.PHONY: proof-kills
+proof-kills: test-programs
+	$(Q)PROCESS_ROUNDS=500 bash tests/stress/t_kill_processes.sh
+
 PROOFS += proof-soak
 .PHONY: proof-soak
 proof-soak: test-programs
