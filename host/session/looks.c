@@ -110,7 +110,11 @@ static __attribute__((noinline)) void note(struct xvt_session *s, const struct x
 	const struct xvt_clock_look *in_file;
 
 	/* Nothing is claimed of a time that contradicts its clock. */
-	if (run->id == XVT_ID_LOST || run->ring_flags & XVT_EVENT_F_CLOCK || r->own)
+	if (run->id == XVT_ID_LOST || run->ring_flags & XVT_EVENT_F_CLOCK)
+		return;
+	/* The host's clock needs no proof. Of a ring that the recorder fills for a guest the drain
+	 * says when it was filled, and only what is beside the line has that as its bound. */
+	if (r->own && (!k.flags || xvt_vm_is_host(xvt_vm_of_ring(r))))
 		return;
 	if (!is_known(&k)) {
 		if (!(k.flags & XVT_LOOK_F_GUESS))
