@@ -283,7 +283,7 @@ static void settle_early(struct thread *t)
 	t->early = false;
 }
 
-/* It was woken once more, and so had slept: the wake-up before was of no sleep. */
+/* The thread was woken once more, and so had slept: the wake-up before was of no sleep. */
 static void drop_early(struct thread *t)
 {
 	t->early = false;

@@ -312,7 +312,7 @@ struct woken {
 	int pid;
 	enum {
 		WOKEN_NOT,    /* on a vCPU, pre-empted, or not known */
-		WOKEN_ASLEEP, /* it left its vCPU to sleep */
+		WOKEN_ASLEEP, /* off its vCPU, to sleep */
 		WOKEN_NOTED,
 	} state;
 	uint32_t doubts; /* NOTED: those of the guest then */

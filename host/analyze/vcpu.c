@@ -285,7 +285,7 @@ static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct gu
 	return err;
 }
 
-/* It was woken, and when is not known. */
+/* The task was woken, and when is not known. */
 static int woken_untold(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev)
 {
 	int err = 0;

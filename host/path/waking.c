@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * waking.c - the wake-up that ended a task's sleep. Linux records one for each sleep, and for one
- * task they come one after another (try_to_wake_up() holds its pi_lock). So
- *  - one that is surely between the switch away and the switch to the task is it;
- *  - else the only one that the bounds allow is it, where nothing is lost;
- *  - the one of the sleep before, and those before that, are not it;
- *  - where none is between the two switches, it was recorded before the switch away, by another CPU
+ * task they come one after another (try_to_wake_up() holds its pi_lock).
+ *  - A wake-up that is surely between the switch away and the switch to the task is it.
+ *  - Else the only one that the bounds allow is it, where nothing is lost.
+ *  - That of the sleep before, and those before that, are not it.
+ *  - Where none is between the two switches, it was recorded before the switch away, by another CPU
  *    in the moment in which the task left its own: see analyze/host.c.
  * A wake-up of a task that has not gone to sleep yet is recorded, too, and belongs to no sleep.
  */
@@ -64,7 +64,7 @@ static struct wakings wakings_of(const struct xvt_path *p, uint32_t in)
 		if (r->out != NONE && order(p, k, r->out) < 0)
 			w.before = k;
 	}
-	/* One with a later time may have been earlier. */
+	/* A wake-up with a later time may have been earlier. */
 	for (uint32_t k = in + 1; k < p->rec_count; k++) {
 		const struct rec *later = &p->recs[k];
 
@@ -92,7 +92,7 @@ static uint32_t sleep_before(const struct xvt_path *p, uint32_t in)
 	const int pid = p->recs[in].b;
 	uint32_t i = came(p, p->recs[in].out, pid);
 
-	/* What was pre-empted had been awake. */
+	/* A task that was pre-empted had been awake. */
 	while (i != NONE && p->recs[i].out != NONE && !p->recs[p->recs[i].out].c)
 		i = came(p, p->recs[i].out, pid);
 	return i;
