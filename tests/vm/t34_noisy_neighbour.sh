@@ -31,9 +31,10 @@ check "analyze reads the trace" eval '"$xvtrace" analyze cpu,stalls,irq --json "
 # By the events alone, without xvtrace analyze: the thread of a vCPU was off the CPU for all of a spin
 # if its last switch before it was one away, and the next one, behind it, one to it. Some kernels do
 # not record each switch from the idle task, and say of no loss: then there are spins without these
-# two. A thread that slept waited for nothing; it may have been woken since, or in the moment in which
-# it left its CPU: that wake-up is recorded before the switch. A vCPU whose task was the idle one
-# wanted nothing, and a flagged time proves nothing.
+# two, and times in which a CPU switches from a thread to which it had not switched.
+# A thread that slept waited for nothing; it may have been woken since, or in the moment in which it
+# left its CPU: that wake-up is recorded before the switch. A vCPU whose task was the idle one wanted
+# nothing, and a flagged time proves nothing.
 cat >"$work/known.jq" <<'EOT'
 [inputs] as $events | ($spins | split("\n") | map(split(" ") | map(tonumber) | select(length == 2))) as $spins |
 ($tids | split(" ") | map(tonumber)) as $tids |
@@ -42,12 +43,16 @@ cat >"$work/known.jq" <<'EOT'
 [$events[] | select(.vm == "g1" and .event == "sched_switch")] as $guest |
 [$events[] | select(.vm == "g1" and (.flags | test("U|C"))) | .ts_ns] as $flagged |
 [$events[] | select(.vm == "host" and .event == "sched_waking" and (.fields.pid | IN($tids[])))] as $wakings |
+[$events[] | select(.vm == "host" and .event == "sched_switch" and .cpu == $cpu)] as $all |
+def whole($from; $to): [$all[] | select(.ts_ns >= $from and .ts_ns <= $to)] as $chain |
+	all(range(1; $chain | length); $chain[. - 1].fields.next_pid == $chain[.].fields.prev_pid);
 def woken($tid; $from; $to): any($wakings[]; .fields.pid == $tid and .ts_ns > $from and .ts_ns <= $to);
 def off($tid; $b; $e): [$switches[] | select(.fields.prev_pid == $tid or .fields.next_pid == $tid)] as $own |
 	([$own[] | select(.ts_ns <= $b)] | last) as $out |
 	([$own[] | select(.ts_ns > $b)] | first) as $in |
 	([$own[] | select(.ts_ns < $out.ts_ns)] | last) as $came |
 	$out.fields.prev_pid == $tid and $in.fields.next_pid == $tid and $in.ts_ns >= $e and
+	whole($out.ts_ns; $in.ts_ns) and
 	($out.fields.prev_state % 256 == 0 or woken($tid; $out.ts_ns; $b) or
 		((woken($tid; $out.ts_ns; $in.ts_ns) | not) and
 			$came.fields.next_pid == $tid and woken($tid; $came.ts_ns; $out.ts_ns)));
@@ -57,7 +62,7 @@ def busy($cpu; $b): [$guest[] | select(.cpu == $cpu and .ts_ns < $b)] | last | .
 	($flagged | all(. < $b - 500000000 or . > $e + 500000000)))]
 EOT
 check "the events say of which spins all is known" eval '"$xvtrace" export --format jsonl "$trace" "$work/trace.jsonl" &&
-	jq -n --arg spins "$(cat "$work/spins.txt")" --arg tids "$tids" -f "$work/known.jq" "$work/trace.jsonl" >"$work/known.json"'
+	jq -n --argjson cpu $cpu --arg spins "$(cat "$work/spins.txt")" --arg tids "$tids" -f "$work/known.jq" "$work/trace.jsonl" >"$work/known.json"'
 need "there are such spins" jq -e 'length > 0' "$work/known.json"
 
 # A spin is inside one stall of each vCPU. If another thread had more of that stall, it had at least
