@@ -273,6 +273,8 @@ check "only the event that came later counts" held 1
 check "a field that no event has is told" poll grep -q "^xvtrace: --snapshot-when: warning: event xvt:text txet == .x.: no event has a field 'txet'; text has: text" "$work/log"
 say b 6 1 fire
 check "one of a recorded machine counts, too" poll held 2
+# What comes while its snapshot is open is in that one.
+check "in a snapshot of its own" poll kept event-b
 say f 5 5000 fire
 say f 5 5000 fire
 check "10,000 more: all are counted" poll held 10002
