@@ -412,6 +412,7 @@ START_TEST(a_file_of_r_is_tried_each_second)
 	joins = 0;
 	opt.follow = true;
 	snprintf(path, sizeof(path), "%s", scratch_path("late"));
+	unlink(path);
 	snprintf(arg, sizeof(arg), "late=%s", path);
 	region_arg(arg);
 	ck_assert_int_eq(xvt_follow_begin(&f, r.rec.loop, s, &opt, false, joined, &joins), 0);
