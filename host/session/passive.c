@@ -221,12 +221,7 @@ static bool may_follow(const struct xvt_session *s, uint64_t newest, uint64_t ne
 static bool clock_goes_on(const struct xvt_session *s, const struct xvt_passive_cpu *c,
 			  const struct xvt_ring *r)
 {
-	if (!c->newest_guest || c->trial)
-		return true;
-	/* What was measured of the line before says nothing of what it is now. */
-	if (c->own.clock < c->newest_guest)
-		return false;
-	if (!c->end_clock)
+	if (!c->end_clock || !c->newest_guest || c->trial)
 		return true;
 	return may_follow(s, c->newest_guest, c->newest_clock, c->own.clock, r->clock.map.hz) &&
 	       !(r->measure.source && xvt_clock_seen_denies(r->measure.source, c->own.clock,
@@ -237,29 +232,8 @@ static bool clock_goes_on(const struct xvt_session *s, const struct xvt_passive_
 static void try_clock(struct xvt_session *s, struct xvt_passive_cpu *c, struct xvt_ring *r)
 {
 	xvt_session_clock_ends(s, r);
-	c->trial = c->another = true;
+	c->trial = true;
 	c->trial_guest = 0;
-}
-
-/*
- * The stamps went back, so the clock did: by what they show, and by all that passed since the stamp
- * before. That one is behind the last node. The next node, of a source that begins anew, may not
- * contradict the line before; so the segment between the two has the whole step in its bound.
- */
-static void clock_went_back(struct xvt_session *s, const struct xvt_passive_cpu *c,
-			    struct xvt_ring *r)
-{
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
-	const uint64_t hz = xvt_load(&r->ctl->clock_id) == XVT_CLOCK_TSC ? s->clock.hz : LOCAL_HZ;
-	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
-
-	if (!last || c->own.clock >= c->newest_guest)
-		return;
-	xvt_clock_map_reported(
-		&r->clock.map, now_ns,
-		xvt_u64_sum(c->newest_guest - c->own.clock,
-			    xvt_u64_scale(xvt_u64_sum(now_ns - last->host_ns, last->bound_ns), hz,
-					  SECOND_NS)));
 }
 
 /* What is not told of a CPU yet. A machine's notes are limited, so what goes on is told once in a
@@ -308,12 +282,10 @@ static void put_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 		return;
 	if (happened)
 		note_happened(s, vm, i, happened);
-	if (lost.another_clock) {
-		clock_went_back(s, c, vm->rings[i]);
+	if (lost.another_clock)
 		try_clock(s, c, vm->rings[i]);
-	} else if (!(happened & MISSING)) {
+	else if (!(happened & MISSING))
 		return;
-	}
 	/* A page that its kernel has left has an event. */
 	xvt_store(&ctl->attempted, xvt_load(&ctl->attempted) + lost.lost.overwritten);
 	xvt_own_put(&c->own, XVT_ID_LOST, &lost, sizeof(lost));
@@ -346,9 +318,8 @@ static bool clock_known(struct xvt_session *s, struct xvt_passive_cpu *c, struct
 		hz = s->clock.hz;
 	}
 	c->trial = false;
-	if (c->another || xvt_load(&r->ctl->clock_id) != id)
+	if (xvt_load(&r->ctl->clock_id) != id)
 		xvt_session_clock_is(s, r, id, hz);
-	c->another = false;
 	return r->measure.source;
 }
 
@@ -370,13 +341,15 @@ static void put_entries(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, ui
 
 	while (xvt_ftrace_page_next(&c->ring.page, &e)) {
 		c->own.clock = xvt_u64_larger(e.clock, 1);
-		if (!newest || c->own.clock < newest)
+		if (!newest)
 			put_happened(s, vm, i);
-		newest = c->newest_guest = c->own.clock;
+		newest = c->own.clock;
 		xvt_own_put(&c->own, XVT_ID_FTRACE, e.data, e.len);
 	}
-	if (newest)
+	if (newest) {
+		c->newest_guest = newest;
 		c->newest_clock = hi;
+	}
 	saw(s, c, vm->rings[i], newest, c->end_clock, hi);
 	if (!c->ring.page.bad || c->bad_reported)
 		return;

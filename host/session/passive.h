@@ -15,7 +15,6 @@ struct xvt_passive_cpu {
 	uint32_t part;		      /* its number in the guest's kernel */
 	bool begun;		      /* `ring` is read */
 	bool trial;		      /* its clock is not known yet, */
-	bool another;		      /* the one that is tried is not the one before */
 	uint64_t trial_guest;	      /* and had this value, or one a little before, */
 	uint64_t trial_clock;	      /* at this host clock; 0: no event since */
 	uint64_t end_clock;    /* its newest look that came to its end was begun then; 0: none */
