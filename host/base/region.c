@@ -193,6 +193,20 @@ int xvt_host_region_check(struct xvt_host_region *r)
 	return xvt_check_header(&copy, r->size, &r->g, &r->fault);
 }
 
+const char *xvt_host_region_way(uint32_t kind)
+{
+	switch (kind) {
+	case XVT_KIND_LINUX:
+		return "module";
+	case XVT_KIND_USER:
+		return "libxvt";
+	case XVT_KIND_BARE:
+		return "bare";
+	default:
+		return NULL;
+	}
+}
+
 const char *xvt_host_region_dir(void)
 {
 	const char *dir = getenv("XVTRACE_SHM_DIR");

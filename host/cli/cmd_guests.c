@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/region.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cli/guest_events.h"
@@ -207,16 +208,7 @@ static const char *way_of(const struct guest *g)
 		return "ftrace";
 	if (!g->domain.region[0] || g->look.err)
 		return NULL;
-	switch (g->look.kind) {
-	case XVT_KIND_LINUX:
-		return "module";
-	case XVT_KIND_USER:
-		return "libxvt";
-	case XVT_KIND_BARE:
-		return "bare";
-	default:
-		return NULL;
-	}
+	return xvt_host_region_way(g->look.kind);
 }
 
 /* Why the machine cannot be recorded now, and what to do; NULL: it can. */

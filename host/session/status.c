@@ -265,22 +265,16 @@ static void add_waits(struct xvt_json *j, const struct xvt_vm *v)
 /* What writes the events that are read. */
 static const char *vm_way(const struct xvt_vm *v)
 {
+	const char *way;
+
 	if (xvt_vm_is_host(v))
 		return "host";
 	if (v->passive)
 		return "ftrace";
 	if (v->phase == XVT_VM_WAITING)
 		return "region"; /* nothing has formatted it */
-	switch (v->region.hdr.kind) {
-	case XVT_KIND_LINUX:
-		return "module";
-	case XVT_KIND_USER:
-		return "libxvt";
-	case XVT_KIND_BARE:
-		return "bare";
-	default:
-		return "region";
-	}
+	way = xvt_host_region_way(v->region.hdr.kind);
+	return way ? way : "region";
 }
 
 static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
