@@ -20,12 +20,16 @@
 #   --master			the region takes part in snapshots and migration (master=on)
 #   --doorbell			the guest can wake what listens at vm_bell (a server of its own runs as long as it)
 #   --reboot			a reboot reboots (default: it ends QEMU)
-#   --console			a socket to talk to the guest, see vm_console; the log stays
+#   --console			a socket to talk to the guest, see vm_console; the log stays (QEMU repeats a character there
+#				that the socket did not take at once, so what is to be searched needs another way)
+#   --orders			/dev/ttyS1 of the guest gives it the lines of vm_order, and the console stays a file
+#   --said			/dev/ttyS1 of the guest is vm_said: its kernel's messages do not cut lines there
 #   --qemu-arg ARG		one more argument; may be repeated. Paths in it must be absolute.
-# vm_region NAME, vm_log NAME, vm_qmp_path NAME, vm_bell NAME, vm_console NAME, vm_pid NAME	print it
+# vm_region NAME, vm_log NAME, vm_said NAME, vm_qmp_path NAME, vm_bell NAME, vm_console NAME, vm_pid NAME	print it
+# vm_order NAME LINE		to its --orders. The guest opens the port first: what came before is dropped
 # vm_alive NAME			is the QEMU process there?
 # vm_wait NAME SECONDS		0: the process has ended, 124: not in that time, 1: no such guest
-# vm_wait_log NAME REGEX SECONDS	0: the console showed it, 1: the guest ended without it, 124: neither in that time
+# vm_wait_log NAME REGEX SECONDS	0: the console or vm_said showed it, 1: the guest ended without it, 124: neither in that time
 # vm_rc NAME			prints the exit status of the guest's /run.sh; fails when there is none (crashed, killed)
 # vm_qmp NAME JSON		one QMP command; prints the answer; fails when it is an error
 # vm_kill NAME			SIGKILL: the guest dies between two instructions
@@ -108,7 +112,7 @@ vm_start() {
 	local name=${1?vm_start needs a name} dir=$VM_RUN_DIR/$1
 	shift
 	local vcpus=1 mem=256 size=4M append='' mod='' net='' ip='' out='' out_size='' region='' master=off
-	local console='' reboot=no doorbell='' device=() kernel cmdline overlays=() more=()
+	local console='' port='' reboot=no doorbell='' device=() kernel cmdline overlays=() more=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--vcpus | --mem | --region-size | --overlay | --mod | --append | --net | --ip | --region | --qemu-arg)
@@ -129,6 +133,9 @@ vm_start() {
 		--doorbell) doorbell=yes && shift ;;
 		--reboot) reboot=yes && shift ;;
 		--console) console=yes && shift ;;
+		--orders | --said)
+			[ -z "$port" ] || { vm_error "vm_start $name: --orders and --said have the same port" || return; }
+			port=${1#--} && shift ;;
 		--qemu-arg) more+=("$2") && shift 2 ;;
 		*) vm_error "vm_start $name: $1: unknown option" || return ;;
 		esac
@@ -154,6 +161,10 @@ vm_start() {
 	else
 		args+=(-serial file:console.log)
 	fi
+	case $port in
+	orders) mkfifo "$dir/orders.in" "$dir/orders.out" && args+=(-chardev pipe,id=orders,path=orders -serial chardev:orders) || return ;;
+	said) args+=(-serial file:said.log) ;;
+	esac
 	[ $reboot = yes ] || args+=(-no-reboot)
 	vm_prepare_net || return
 	if [ -n "$out" ]; then
@@ -187,7 +198,7 @@ vm_new_dir() {
 	! vm_alive "$1" || { vm_error "$1: runs already" || return; }
 	mkdir -p "$dir" || return
 	vm_unserve "$1"
-	rm -f "$dir"/*.sock "$dir"/ctl.* "$dir/process" "$dir/out" "$dir/events"
+	rm -f "$dir"/*.sock "$dir"/ctl.* "$dir"/orders.* "$dir/said.log" "$dir/process" "$dir/out" "$dir/events"
 	# A test starts a guest again to see the region's next generation; the old log must not answer vm_wait_log.
 	[ ! -f "$dir/console.log" ] || mv "$dir/console.log" "$dir/console.log.old"
 	: >"$dir/console.log"
@@ -344,6 +355,14 @@ vm_log() {
 	echo "$VM_RUN_DIR/$1/console.log"
 }
 
+vm_said() {
+	echo "$VM_RUN_DIR/$1/said.log"
+}
+
+vm_order() {
+	printf '%s\n' "$2" >"$VM_RUN_DIR/$1/orders.in"
+}
+
 vm_pid() {
 	cut -d ' ' -f 1 "$VM_RUN_DIR/$1/process"
 }
@@ -371,14 +390,18 @@ vm_wait_log() {
 	local status=0
 	vm_poll "$3" vm_log_or_end "$1" "$2" || status=$?
 	# The line may have come between the last look at the log and the end.
-	grep -qaE -- "$2" "$(vm_log "$1")" && return
+	vm_showed "$1" "$2" && return
 	[ $status -ne 0 ] || status=1
 	qemu_say "$1: \"$2\" not seen on the console within $3 s$([ $status -eq 124 ] || echo ', the guest has ended'); see $(vm_log "$1")"
 	return $status
 }
 
 vm_log_or_end() {
-	grep -qaE -- "$2" "$(vm_log "$1")" || vm_ended "$1"
+	vm_showed "$1" "$2" || vm_ended "$1"
+}
+
+vm_showed() {
+	grep -qaE -- "$2" "$(vm_log "$1")" || grep -qsaE -- "$2" "$(vm_said "$1")"
 }
 
 vm_rc() {

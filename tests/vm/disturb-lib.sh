@@ -39,27 +39,17 @@ start_d() {
 	shift
 	qemu-img create -q -f qcow2 "$work/$name.qcow2" 1G || exit 1
 	# shellcheck disable=SC2046 # words
-	vm_start "$name" --vcpus 2 --mem 512 --region-size 16M --master --reboot --console \
+	vm_start "$name" --vcpus 2 --mem 512 --region-size 16M --master --reboot --orders \
 		--mod probes=none --overlay "$work/overlay-flow.sh" --overlay "$work/more" --ip 10.77.0.1/24 \
 		--append "xvt.role=server no_console_suspend" $(net_args d o 01) \
 		--qemu-arg -drive --qemu-arg "file=$(realpath "$work/$name.qcow2"),if=none,format=qcow2,id=d0" "$@" || exit 1
-	listen "$name"
-}
-
-# listen NAME: a connection to its console for orders, open as long as we live. What the guest says
-# there is read and dropped: QEMU would drop it from the log, too, once 278 characters were not taken.
-declare -A orders
-listen() {
-	local fd
-	exec {fd}> >(cd "$(dirname "$(vm_console "$1")")" && exec socat - UNIX-CONNECT:tty.sock >/dev/null)
-	orders[$1]=$fd
 }
 
 start_both() {
 	make_overlays
 	start_d d
 	# shellcheck disable=SC2046
-	vm_start o --vcpus 2 --region-size 16M --mod probes=none --overlay "$work/overlay-flow.sh" \
+	vm_start o --vcpus 2 --region-size 16M --orders --mod probes=none --overlay "$work/overlay-flow.sh" \
 		--ip 10.77.0.2/24 --append xvt.role=client $(net_args o d 02) || exit 1
 	need "both guests run" eval 'vm_wait_log d "^XVT-SAY flowing" 600 && vm_wait_log o "^XVT-SAY flowing" 600'
 }
@@ -67,7 +57,7 @@ start_both() {
 # order WORD: the guest d does it; returns when it says so
 order() {
 	runs=$((runs + 1))
-	printf '%s %s\n' "$1" $runs >&"${orders[$d]}"
+	vm_order "$d" "$1 $runs"
 	vm_wait_log "$d" "^XVT-SAY did $1 $runs 0" 600
 }
 
@@ -168,7 +158,7 @@ suspended() {
 
 suspend_to_ram() {
 	runs=$((runs + 1))
-	printf 'suspend %s\n' $runs >&"${orders[$d]}"
+	vm_order "$d" "suspend $runs"
 	vm_poll 60 suspended && flow_o 1000 && qmp '{"execute":"system_wakeup"}' &&
 		vm_wait_log "$d" "^XVT-SAY did suspend $runs 0" 600
 }
@@ -191,7 +181,7 @@ kexec() {
 	local before
 	before=$(boots)
 	runs=$((runs + 1))
-	printf 'kexec %s\n' $runs >&"${orders[$d]}"
+	vm_order "$d" "kexec $runs"
 	vm_poll 120 booted_again "$before"
 }
 

@@ -38,14 +38,14 @@ check() {
 }
 
 # What a probe of the module records, the export leaves out.
-vm_start g1 --vcpus 2 --mem 512 --region-size 64M --mod probes=none --overlay "$out/overlay" --out-disk "$out/disk" 128M
+vm_start g1 --vcpus 2 --mem 512 --region-size 64M --mod probes=none --said --overlay "$out/overlay" --out-disk "$out/disk" 128M
 "$BUILD/xvtrace" record -q -o "$trace" -r g1="$(vm_region g1)" &
 recorder=$!
 vm_wait_log g1 '^XVT-SAY nmi' 600
 check "the rings are written by the back-end $backend" eval \
 	'"$BUILD/xvtrace" region show --json "$(vm_region g1)" | jq -e --arg b "$backend" "[.rings[].backend == \$b] | all" >/dev/null'
 # The one context that the guest's own work does not reach. CPU 0 gets them.
-while ! grep -q '^XVT-SAY done' "$(vm_log g1)" && [ $SECONDS -lt 300 ]; do
+while ! grep -q '^XVT-SAY done' "$(vm_said g1)" && [ $SECONDS -lt 300 ]; do
 	vm_qmp g1 '{"execute": "inject-nmi"}' >/dev/null
 done
 vm_wait_log g1 '^XVT-SAY done' 1

@@ -33,12 +33,12 @@ check() {
 	fi
 }
 
-vm_start g1 --vcpus 2 --mem 512 --region-size 64M --overlay "$out/overlay" --append "panic_on_warn=1 oops=panic xvt.reloads=$reloads"
+vm_start g1 --vcpus 2 --mem 512 --region-size 64M --said --overlay "$out/overlay" --append "panic_on_warn=1 oops=panic xvt.reloads=$reloads"
 "$xvtrace" record -q -o "$trace" -r g1="$(vm_region g1)" &
 recorder=$!
 vm_wait_log g1 '^XVT-SAY generation' 600
 # The one context that the guest's own work does not reach.
-while vm_alive g1 && ! grep -q '^XVT-SAY done' "$(vm_log g1)" && [ $SECONDS -lt 400 ]; do
+while vm_alive g1 && ! grep -q '^XVT-SAY done' "$(vm_said g1)" && [ $SECONDS -lt 400 ]; do
 	vm_qmp g1 '{"execute": "inject-nmi"}' >/dev/null || break
 done
 if ! vm_wait_log g1 '^XVT-SAY done' 1; then
@@ -48,7 +48,7 @@ if ! vm_wait_log g1 '^XVT-SAY done' 1; then
 	wait $recorder || :
 	exit 1
 fi
-said=$(sed -n 's/\r$//; s/^XVT-SAY //p' "$(vm_log g1)")
+said=$(sed -n 's/^XVT-SAY //p' "$(vm_said g1)")
 loads=$(sed -n 's/^loads //p' <<<"$said")
 "$xvtrace" region show --json "$(vm_region g1)" >"$out/region.json"
 kill -INT $recorder

@@ -8,19 +8,11 @@ set -u
 trace=$work/trace.xvt
 says() { vm_wait_log "$1" "^XVT-SAY $2" 600; }
 said() { grep -qaE -- "^XVT-SAY $2" "$(vm_log "$1")"; }
-# listen NAME, go NAME: the guest's script waits for a line on its console
-declare -A orders
-listen() {
-	local fd
-	exec {fd}> >(cd "$(dirname "$(vm_console "$1")")" && exec socat - UNIX-CONNECT:tty.sock >/dev/null)
-	orders[$1]=$fd
-}
-go() { echo go >&"${orders[$1]}"; }
-command -v socat >/dev/null || { echo "skip - two machines on one region: no socat (Debian package socat)" && exit 77; }
-need "a guest starts" vm_start g1 --vcpus 1 --console --overlay "$(overlay rival.sh)"
+# go NAME: the guest's script waits for a line
+go() { vm_order "$1" go; }
+need "a guest starts" vm_start g1 --vcpus 1 --orders --overlay "$(overlay rival.sh)"
 region=$(vm_region g1)
 need "it writes" says g1 up
-listen g1
 # Not quiet: it is to be seen while the recorder runs.
 setpriv --pdeathsig KILL -- "$xvtrace" record -o "$trace" -r g1="$region" 2>"$trace.err" &
 recorder=$!
@@ -28,9 +20,8 @@ need "it is recorded" vm_poll 120 recorded
 generation() { [ "$("$xvtrace" region show --json "$region" | jq .generation)" -eq "$1" ]; }
 
 # --- the first one answers
-need "another one starts with the same region" vm_start g2 --vcpus 1 --console --region "$region" --mod none --overlay "$(overlay second.sh)"
+need "another one starts with the same region" vm_start g2 --vcpus 1 --orders --region "$region" --mod none --overlay "$(overlay second.sh)"
 need "it is refused" says g2 refused
-listen g2
 check "its module's load fails" said g2 'insmod insmod: .*Device or resource busy'
 check "its log says what to do" said g2 'log .*another machine writes to this region, and this one is refused.*memory of its own'
 check "it formats nothing, not even with reformat=1" eval '! said g2 reformatted && generation 1'

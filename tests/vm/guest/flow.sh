@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # Numbered markers on every CPU without end, exchanges with the other guest (xvt.role=server or
-# client), and orders from the host, one a line on the console: each is answered with "did ...".
+# client), and orders from the host, one a line: each is answered with "did ...".
 # Numbers begin at the generation of the rings times 10^9, so every boot and every load of the
 # module has its own.
 . /lib.sh
@@ -72,7 +72,7 @@ obey() {
 }
 
 mkdir -p /run
-stty -F /dev/console -echo
+hear_orders
 echo nop >$tracing/current_tracer
 events irq/irq_handler_entry irq/irq_handler_exit
 xvt-guest formats 'irq:*' >/dev/null
@@ -86,4 +86,4 @@ while read -r order; do
 	# shellcheck disable=SC2086 # words
 	obey $order
 	say "did $order $?"
-done </dev/console
+done <&3

@@ -4,6 +4,7 @@
 # before our rings are on, and nothing after the events are off, so the two sets have no edges:
 # all that is in one must be in the other.
 . /lib.sh
+say_apart
 
 seconds=${JUDGE_SECONDS:-3}
 

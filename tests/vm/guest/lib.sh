@@ -25,6 +25,21 @@ events() {
 	done
 }
 
+# say WORDS: a line for the host
+said=1
 say() {
-	echo "XVT-SAY $*"
+	echo "XVT-SAY $*" >&"$said"
+}
+
+# hear_orders: what vm_order sends from now on can be read from descriptor 3
+hear_orders() {
+	exec 3</dev/ttyS1
+	stty -F /dev/ttyS1 -echo
+}
+
+# say_apart: the console has messages of the kernel while this guest speaks
+say_apart() {
+	exec 4>/dev/ttyS1
+	stty -F /dev/ttyS1 -onlcr
+	said=4
 }

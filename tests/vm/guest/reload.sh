@@ -3,6 +3,7 @@
 # The module goes and comes back again and again while functions are traced, events and markers
 # fire from all contexts and the host records.
 . /lib.sh
+say_apart
 
 ko=/lib/modules/$(uname -r)/xvtrace.ko
 rings_attempted() {
