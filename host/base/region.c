@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/lock.h"
 
 /* Addresses, sizes and flags of the mapped regions, for the SIGBUS handler. */
 #define MAPPED_MAX 4096
@@ -214,11 +215,11 @@ const char *xvt_host_region_dir(void)
 	return dir && *dir ? dir : "/dev/shm";
 }
 
-int xvt_host_region_claim(struct xvt_host_region *r)
+int xvt_host_region_claim(struct xvt_host_region *r, unsigned int wait_ms)
 {
 	/* A file system without locks does not prevent a recording. (Owners of rings in user space
 	 * lock bytes by fcntl(); flock() does not interact with those locks.) */
-	return flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
+	return xvt_lock_take(r->fd, wait_ms) == -EBUSY ? -EBUSY : 0;
 }
 
 uint32_t xvt_host_region_ask(struct xvt_host_region *r, const char *line, size_t len)

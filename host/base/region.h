@@ -50,8 +50,9 @@ const char *xvt_host_region_open_why(int err);
 int xvt_host_region_check(struct xvt_host_region *r);
 
 /* Claims the host's words, which have one writer, for this process, until the region is closed or
- * the process ends in any way. Returns 0, or -EBUSY when another process holds the claim. */
-int xvt_host_region_claim(struct xvt_host_region *r);
+ * the process ends in any way. wait_ms: as of xvt_lock_take(). Returns 0, or -EBUSY when another
+ * process holds the claim. */
+int xvt_host_region_claim(struct xvt_host_region *r, unsigned int wait_ms);
 
 /*
  * Ask the guest to switch events: a line of at most XVT_REQUEST_LEN bytes, by a region that is

@@ -19,8 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lock.h"
+#include "base/time.h"
+
 #define BACKLOG	   16
 #define LOCK_TRIES 100 /* a millisecond apart */
+#define LOOK_NS	   5000000u
 
 static int address(const char *path, struct sockaddr_un *a, char *why, size_t why_size)
 {
@@ -101,12 +105,24 @@ static void unlock_folder(int lock)
 		close(lock);
 }
 
+/* Whether the process that made the listening socket has ended; a helper of it may still have it.
+ */
+static bool is_left(int connection)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return !getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
+	       xvt_process_has_ended(peer.pid);
+}
+
 /* Returns 1 for a socket without a listener, 0 if the path does not exist, -EEXIST for another kind
- * of file, -EADDRINUSE for a socket with a listener, or another -errno. */
+ * of file, -EADDRINUSE for a socket with a listener, -EAGAIN if that has ended and is still to be
+ * closed, or another -errno. */
 static int stale(const char *path, char *why, size_t why_size)
 {
 	struct stat st;
-	int fd;
+	int fd, err;
 
 	if (lstat(path, &st))
 		return 0;
@@ -119,10 +135,11 @@ static int stale(const char *path, char *why, size_t why_size)
 		return 1;
 	if (fd == -ENOENT)
 		return 0;
+	err = fd >= 0 && is_left(fd) ? -EAGAIN : -EADDRINUSE;
 	if (fd >= 0)
 		close(fd);
 	snprintf(why, why_size, "another process listens there already; give another path");
-	return -EADDRINUSE;
+	return err;
 }
 
 void xvt_socket_tidy(const char *dir, bool (*ours)(const char *name))
@@ -167,11 +184,29 @@ static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t
 	return 0;
 }
 
+/* The listener of a process that was killed is there until its helpers have ended, too. */
+static int listen_when_free(struct xvt_listener *l, const struct sockaddr_un *a, mode_t mode,
+			    char *why, size_t why_size)
+{
+	const uint64_t end_ns = xvt_monotonic_ns() + XVT_LOCK_START_MS * (uint64_t)1000000;
+	const struct timespec nap = xvt_timespec(LOOK_NS);
+	int lock, err;
+
+	for (;;) {
+		lock = lock_folder_of(l->path);
+		err = listen_at(l, a, mode, why, why_size);
+		unlock_folder(lock);
+		if (err != -EAGAIN || xvt_monotonic_ns() >= end_ns)
+			return err == -EAGAIN ? -EADDRINUSE : err;
+		nanosleep(&nap, NULL);
+	}
+}
+
 int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, char *why,
 		      size_t why_size)
 {
 	struct sockaddr_un a;
-	int lock, err = address(path, &a, why, why_size);
+	int err = address(path, &a, why, why_size);
 
 	*l = (struct xvt_listener){ .fd = -1, .spare = -1 };
 	if (err)
@@ -182,9 +217,7 @@ int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, cha
 	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	l->path = strdup(path);
 	if (l->path) {
-		lock = lock_folder_of(path);
-		err = listen_at(l, &a, mode, why, why_size);
-		unlock_folder(lock);
+		err = listen_when_free(l, &a, mode, why, why_size);
 	} else {
 		err = -ENOMEM;
 		snprintf(why, why_size, "%s", strerror(ENOMEM));

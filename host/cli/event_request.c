@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/region.h"
 #include "cli/plug.h"
@@ -181,7 +182,7 @@ static bool claim(struct asking *a)
 	if (err) {
 		xvt_error(a->name, "its guest is not asked for events: %s", why);
 		fail(a);
-	} else if (xvt_host_region_claim(&a->region)) {
+	} else if (xvt_host_region_claim(&a->region, XVT_LOCK_START_MS)) {
 		err = -EBUSY;
 		ask_busy(a);
 	}

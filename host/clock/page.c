@@ -8,10 +8,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/lock.h"
 
 typedef unsigned __int128 u128;
 typedef __int128 s128;
@@ -514,7 +515,7 @@ static int open_file(const char *path)
 
 	if (fd < 0)
 		return -errno;
-	err = flock(fd, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
+	err = xvt_lock_take(fd, 0);
 	if (!err && fstat(fd, &st))
 		err = -errno;
 	/* The last recorder of it removed the file between this open() and its own close. */

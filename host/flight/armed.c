@@ -254,7 +254,7 @@ static void arm(struct xvt_armed_machine *m, struct xvt_host_region *r, uint64_t
 		off += !is_armed(r, i);
 	m->armed = m->rings - off;
 	m->why[0] = '\0';
-	if (off && xvt_host_region_claim(r)) {
+	if (off && xvt_host_region_claim(r, 0)) {
 		snprintf(m->why, sizeof(m->why),
 			 "another xvtrace is at work on its region; it is armed when that ends");
 		return;

@@ -4,6 +4,7 @@
  * the region is copied and checked first.
  */
 #define _GNU_SOURCE
+#include "base/lock.h"
 #include "base/machine_name.h"
 #include "session/parts.h"
 #include "vmm/processes.h"
@@ -354,7 +355,8 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 	err = xvt_vm_opened(s, vm, vm->region.fd, err, why, why_size);
 	if (err)
 		return err;
-	err = xvt_host_region_claim(&vm->region);
+	/* The passes of a recording do not wait for anything. */
+	err = xvt_host_region_claim(&vm->region, s->pass_number ? 0 : XVT_LOCK_START_MS);
 	other = err ? of_same_file(s, vm) : NULL;
 	if (other)
 		snprintf(

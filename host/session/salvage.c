@@ -4,6 +4,7 @@
  * holds. The region is mapped privately, so it does not change. Records past commit are included
  * and flagged: their header and time were written before the payload, DONE after it.
  */
+#include "base/lock.h"
 #include "session/parts.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static void look_for_recorder(struct xvt_vm *vm, struct xvt_salvaged *sum)
 {
 	const uint64_t id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 
-	sum->at_work = xvt_host_region_claim(&vm->region) != 0;
+	sum->at_work = xvt_host_region_claim(&vm->region, XVT_LOCK_START_MS) != 0;
 	if (id != XVT_ATTACH_LOOKS && !sum->at_work)
 		sum->died = id;
 }

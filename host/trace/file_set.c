@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/output.h"
 #include "trace/set_name.h"
 
@@ -69,11 +69,14 @@ static int find_newest(const char *folder, uint32_t *newest)
 /* Makes the folder if there is none, and locks it. Returns 0 or -errno. */
 static int open_folder(struct xvt_file_set *set)
 {
+	int err;
+
 	set->folder_fd = xvt_output_folder(set->folder, FOLDER_MODE, NULL);
 	if (set->folder_fd < 0)
 		return set->folder_fd;
-	if (flock(set->folder_fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	err = xvt_lock_take(set->folder_fd, XVT_LOCK_START_MS);
+	if (err)
+		return err;
 	/* A recorder that was killed may have left it. */
 	unlinkat(set->folder_fd, XVT_SET_COPY, 0);
 	return find_newest(set->folder, &set->number);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/time.h"
 
 #define KTHREADD      2 /* the parent of the kernel's threads */
@@ -304,24 +305,7 @@ int xvt_file_has_writer(const char *path)
 
 pid_t xvt_file_locker(const struct xvt_mapped_file *file)
 {
-	FILE *f = fopen("/proc/locks", "re");
-	unsigned int major, minor;
-	char *line = NULL;
-	pid_t found = 0;
-	size_t room = 0;
-	uint64_t ino;
-	int pid;
-
-	while (f && !found && getline(&line, &room, f) > 0) {
-		if (sscanf(line, "%*s FLOCK %*s %*s %d %x:%x:%" SCNu64, &pid, &major, &minor,
-			   &ino) == 4 &&
-		    ino == file->ino && makedev(major, minor) == file->dev && pid > 0)
-			found = pid;
-	}
-	free(line);
-	if (f)
-		fclose(f);
-	return found;
+	return xvt_lock_holder(file->dev, file->ino);
 }
 
 #define COMMAND_MOST 100u /* bytes of a command line that are shown */

@@ -76,7 +76,7 @@ renew() {
 for i in 1 2 3 4; do
 	renew
 	record --rotate-size 1M --compress idle:19
-	check "$i: a copy is made" poll in_hand
+	check "$i: a copy is made" patient in_hand
 	end KILL
 	check "$i: killed, each file reads as before" reads_as_before
 	check "$i: and the folder verifies" verifies

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/region.h"
 
 static void begin_at(struct xvt_host_region *r, uint32_t ring, uint64_t pos, uint64_t lost,
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = xvt_host_region_check(&r);
 	if (!err)
-		err = xvt_host_region_claim(&r);
+		err = xvt_host_region_claim(&r, XVT_LOCK_START_MS);
 	if (err) {
 		fprintf(stderr, "xvt-position: %s: %s\n", argv[1], strerror(-err));
 		return 1;

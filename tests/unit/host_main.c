@@ -80,6 +80,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, pool_suite());
 	srunner_add_suite(runner, rules_suite());
 	srunner_add_suite(runner, u64_suite());
+	srunner_add_suite(runner, lock_suite());
 	srunner_add_suite(runner, time_suite());
 	srunner_add_suite(runner, machine_name_suite());
 	srunner_add_suite(runner, top_tint_suite());

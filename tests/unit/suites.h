@@ -16,6 +16,7 @@ Suite *out_suite(void);
 Suite *pool_suite(void);
 Suite *rules_suite(void);
 Suite *u64_suite(void);
+Suite *lock_suite(void);
 Suite *time_suite(void);
 Suite *machine_name_suite(void);
 Suite *top_tint_suite(void);

@@ -46,7 +46,7 @@ mutant() {
 	# shellcheck disable=SC2046
 	if ! mutant_apply "$1" none "$dir" ||
 		! ${CC:-gcc} -std=gnu11 -O1 -w -I"$dir" -Ishared -Ihost -Itests/unit -o "$dir/check" tests/unit/clock/test_page.c tests/proof/page/main.c \
-			"$dir/clock/page.c" "$BUILD/host/clock/host_clock.o" "$BUILD/host/trace/lines.o" "$BUILD/host/base/vec.o" \
+			"$dir/clock/page.c" "$BUILD/host/clock/host_clock.o" "$BUILD/host/trace/lines.o" "$BUILD/host/base/vec.o" "$BUILD/host/base/lock.o" "$BUILD/host/base/time.o" \
 			$(pkg-config --cflags --libs check) -lm -lrt -lpthread; then
 		echo "not ok - mutant ${m_name[$1]} cannot be built"
 		return 1

@@ -65,7 +65,7 @@ static int claim(void)
 	int err = xvt_host_region_open(&region, rec.vm->path, true);
 
 	ck_assert_int_eq(err, 0);
-	err = xvt_host_region_claim(&region);
+	err = xvt_host_region_claim(&region, 0);
 	xvt_host_region_close(&region);
 	return err;
 }
@@ -237,7 +237,7 @@ START_TEST(what_prevents_a_start_leaves_it_stopped)
 	xvt_session_vm_stop(rec.vm, UID);
 	until_stopped(rec.vm);
 	ck_assert_int_eq(xvt_host_region_open(&region, rec.vm->path, true), 0);
-	ck_assert_int_eq(xvt_host_region_claim(&region), 0);
+	ck_assert_int_eq(xvt_host_region_claim(&region, 0), 0);
 	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, why, sizeof(why)), -EBUSY);
 	ck_assert_ptr_nonnull(strstr(why, "another xvtrace"));
 	ck_assert(xvt_session_vm_is_stopped(rec.vm));
