@@ -985,6 +985,9 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 void xvt_session_passive_feed(struct xvt_session *s);
 /* Returns whether its stamps may be the vCPU's TSC. */
 bool xvt_passive_may_be_tsc(const struct xvt_vm *vm);
+/* Returns whether a CPU without a clock had events in the newest look. When they came is what is
+ * known of its clock, so the next look should be soon. */
+bool xvt_passive_is_measured(const struct xvt_vm *vm);
 /* Returns whether the ring of a guest's kernel was read to its end after the recording was ended,
  * or is not there. */
 bool xvt_passive_is_read(const struct xvt_ring *r);

@@ -381,6 +381,7 @@ static void look_for_clock(struct xvt_session *s, const struct xvt_passive *p,
 	struct xvt_ftrace_entry e;
 	unsigned int pages;
 
+	c->scouted = false;
 	if (!c->scout.map && !xvt_ftrace_ring_init(&c->scout, &p->map, c->part)) {
 		c->scout.map = NULL;
 		return;
@@ -395,6 +396,7 @@ static void look_for_clock(struct xvt_session *s, const struct xvt_passive *p,
 			c->scout.happened = 0;
 			return;
 		}
+		c->scouted = true;
 		while (xvt_ftrace_page_next(&c->scout.page, &e))
 			newest = e.clock;
 		if (newest)
@@ -490,6 +492,19 @@ static void feed(struct xvt_session *s, struct xvt_vm *vm)
 		if (r->guest.behind)
 			xvt_session_unpark(s, r);
 	}
+}
+
+bool xvt_passive_is_measured(const struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	if (!vm->passive || vm->phase != XVT_VM_ATTACHED || vm->passive->lacks_clock)
+		return false;
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i]->phase == XVT_PHASE_NEW && vm->passive->cpus[i].scouted)
+			return true;
+	}
+	return false;
 }
 
 bool xvt_passive_is_read(const struct xvt_ring *r)

@@ -24,6 +24,7 @@ struct xvt_passive_cpu {
 	uint64_t scout_guest;  /* its newest stamp, */
 	uint64_t scout_seen;   /* and when it was read */
 	uint32_t scout_happened;
+	bool scouted;  /* its newest look gave events */
 	uint32_t told; /* XVT_FTRACE_*, of what goes on: since told_clock there was a note */
 	uint64_t told_clock;
 	bool bad_reported;

@@ -364,8 +364,10 @@ static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
 		if (s->drain_err)
 			return s->drain_err;
 	} while (is_snapshot(s) && xvt_session_snapshot_copying(s));
-	for (i = 0; i < s->nr_vms; i++)
+	for (i = 0; i < s->nr_vms; i++) {
 		service_machine(s, s->vms[i], now);
+		*waits |= xvt_passive_is_measured(s->vms[i]);
+	}
 	for (i = 0; i < s->nr_active; i++) {
 		struct xvt_ring *r = s->active[i];
 
