@@ -363,12 +363,15 @@ static int gone(struct xvt_ftrace_ring *r)
 /* Parse what was copied. */
 static void parse(struct xvt_ftrace_ring *r, uint64_t stamp, uint32_t commit)
 {
+	const bool late = r->page.late || r->page.back;
+
 	if (r->read) {
 		xvt_ftrace_page_more(&r->page, commit);
 	} else {
 		r->copy[0] = r->stamp = stamp;
 		r->copy[1] = commit;
 		xvt_ftrace_page_init(&r->page, r->copy, sizeof(r->copy));
+		r->page.back = late;
 	}
 	r->read = commit;
 }

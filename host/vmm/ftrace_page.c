@@ -91,6 +91,10 @@ bool xvt_ftrace_page_next(struct xvt_ftrace_page *p, struct xvt_ftrace_entry *e)
 		second = more ? word_at(p->at + 4) : 0;
 		if (type >= TIME_EXTEND) {
 			second = second << DELTA_BITS | delta;
+			/* The kernel writes one of no time for a clock that went back; also for a
+			 * page's first event, which has the page's stamp. */
+			p->back |= type == TIME_EXTEND && !second &&
+				   p->at > p->bytes + XVT_FTRACE_PAGE_HEAD;
 			p->clock = type == TIME_EXTEND ? p->clock + second
 						       : full_stamp(second, p->clock);
 			p->at += 8;
@@ -105,8 +109,12 @@ bool xvt_ftrace_page_next(struct xvt_ftrace_page *p, struct xvt_ftrace_entry *e)
 		e->data = p->at + (more ? 8 : 4);
 		e->len = (uint32_t)(p->at + len - e->data);
 		p->at += len;
-		if (type != PADDING) /* one that was given back after it was reserved */
-			return true;
+		if (type == PADDING) /* one that was given back after it was reserved */
+			continue;
+		e->back = p->back;
+		p->late |= p->back;
+		p->back = false;
+		return true;
 	}
 	return false;
 }

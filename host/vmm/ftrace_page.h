@@ -25,6 +25,8 @@ struct xvt_ftrace_page {
 	/* Events are missing before the first one: the kernel overwrote them. */
 	bool missed;
 	bool filled; /* the rest of it is no event */
+	bool back;   /* as in the entry that comes next, */
+	bool late;   /* and as in one that came: stamps do not show how late they are */
 	bool bad;    /* a length led out of the page: the rest of it is not read */
 };
 
@@ -32,6 +34,13 @@ struct xvt_ftrace_entry {
 	uint64_t clock;
 	const uint8_t *data; /* u16 type first; in the page */
 	uint32_t len;
+	/*
+	 * The kernel's clock had gone back since the event before, by more than passed meanwhile.
+	 * In a page the kernel has no stamp for that. This event has the stamp of the one before,
+	 * and those behind it in the page go on from there. Also for the first event of the page
+	 * behind such a one (vmm/ftrace_map.h), which has its own stamp again.
+	 */
+	bool back;
 };
 
 /* Begin a page of `size` bytes, aligned to 8. */

@@ -78,6 +78,34 @@ START_TEST(long_gaps_and_absolute_stamps_are_added)
 }
 END_TEST
 
+/* As the kernel writes it, and as it writes the first event of a page. */
+START_TEST(a_gap_of_no_time_shows_a_clock_that_went_back)
+{
+	ftrace_page_begin(&page, CLOCK);
+	ftrace_page_word(&page, 30, 0);
+	ftrace_page_put(&page, 0);
+	ftrace_page_event(&page, 0, 300, 0, 8);
+	ftrace_page_event(&page, 3, 301, 0, 8);
+	ftrace_page_word(&page, 30, 0);
+	ftrace_page_put(&page, 0);
+	ftrace_page_word(&page, 29, 1); /* given back */
+	ftrace_page_put(&page, 4);
+	ftrace_page_event(&page, 0, 302, 0, 8);
+	ftrace_page_event(&page, 0, 303, 0, 8);
+	ftrace_page_end(&page, 0);
+	begin();
+	ck_entry(CLOCK, 300, 8);
+	ck_assert(!e.back);
+	ck_entry(CLOCK + 3, 301, 8);
+	ck_assert(!e.back);
+	ck_entry(CLOCK + 4, 302, 8);
+	ck_assert(e.back);
+	ck_entry(CLOCK + 4, 303, 8);
+	ck_assert(!e.back);
+	ck_end(false);
+}
+END_TEST
+
 START_TEST(padding_is_no_event)
 {
 	ftrace_page_begin(&page, CLOCK);
@@ -205,6 +233,7 @@ Suite *ftrace_page_suite(void)
 
 	tcase_add_test(tc, each_event_has_its_time_and_length);
 	tcase_add_test(tc, long_gaps_and_absolute_stamps_are_added);
+	tcase_add_test(tc, a_gap_of_no_time_shows_a_clock_that_went_back);
 	tcase_add_test(tc, padding_is_no_event);
 	tcase_add_test(tc, a_length_that_leads_out_of_the_page_ends_it);
 	tcase_add_test(tc, a_commit_beyond_the_page_makes_it_empty);
