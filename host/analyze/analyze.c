@@ -50,6 +50,9 @@ static int begin(struct xvt_analyze *a)
 		if (m && m->host)
 			a->host.machine = m;
 	}
+	err = xvtrace_holes_new(&a->holes, a->reader);
+	if (err)
+		return err;
 	/* Also of those without an event, onto whose queues tasks may come. */
 	for (unsigned int i = 0; i < a->info->rings; i++)
 		if (xvtrace_ring(a->trace, i))
@@ -152,6 +155,7 @@ void xvt_analyze_free(struct xvt_analyze *a)
 	host_threads_fini(&a->host_threads);
 	lines_fini(&a->lines);
 	losses_fini(a);
+	xvtrace_holes_free(a->holes);
 	free(a->stalls);
 	free(a->types);
 	free(a);

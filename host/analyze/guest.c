@@ -85,6 +85,7 @@ static int note_woken(struct guest *g, int pid, unsigned int ring, const struct 
 				(ev->ns < w->left_ns || ev->ns - w->left_ns < ev->bound_ns));
 	w->ns = ev->ns;
 	w->bound_ns = ev->bound_ns;
+	w->ring = ring;
 	return 0;
 }
 
@@ -105,14 +106,27 @@ static int leave(struct guest *g, int pid, unsigned int ring, const struct guest
 	return 0;
 }
 
+/* Whether the task may have run and slept since that wake-up: also where events of a vCPU are
+ * missing whose LOST record is behind the switch. */
+static bool is_lost(const struct xvt_analyze *a, const struct guest *g, const struct woken *w,
+		    unsigned int ring, const struct guest_event *ev)
+{
+	const struct xvtrace_point from = { xvtrace_ring(a->trace, w->ring), w->ns, w->bound_ns };
+	const struct xvtrace_point to = { xvtrace_ring(a->trace, ring), ev->ns, ev->bound_ns };
+
+	return lost_between(a, g->machine, from, to);
+}
+
 /* The task goes on a vCPU: when was it woken? */
-static void come(struct guest *g, int pid, struct guest_event *ev)
+static void come(const struct xvt_analyze *a, struct guest *g, int pid, unsigned int ring,
+		 struct guest_event *ev)
 {
 	struct woken *w = g->woken_room && pid > 0 ? slot_of(g, pid) : NULL;
 
 	if (!w || !w->pid)
 		return;
-	if (w->state == WOKEN_NOTED && !w->open && w->doubts == g->doubts) {
+	if (w->state == WOKEN_NOTED && !w->open && w->doubts == g->doubts &&
+	    !is_lost(a, g, w, ring, ev)) {
 		ev->woken_ns = w->ns;
 		ev->woken_bound_ns = w->bound_ns;
 	} else {
@@ -138,7 +152,7 @@ static int take_switch(struct xvt_analyze *a, struct vcpu *v, const struct part_
 	err = leave(g, e.prev, ev->ring->number, &e);
 	if (err)
 		return err;
-	come(g, e.pid, &e);
+	come(a, g, e.pid, ev->ring->number, &e);
 	return vcpu_event(a, v, &e);
 }
 
@@ -160,6 +174,7 @@ static int take_waking(struct xvt_analyze *a, const struct part_type *t,
 	int err = note_woken(g, (int)part_number(ev, t, WAKING_PID), ev->ring->number, &e);
 
 	g->wakings = true;
+	g->queues |= t->queued;
 	/* sched_waking comes before the kernel chooses a CPU. */
 	if (err || !t->queued || e.doubt)
 		return err;

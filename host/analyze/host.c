@@ -291,11 +291,23 @@ static void drop_early(struct thread *t)
 	t->off.count = 0;
 }
 
-static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, uint64_t ns)
+/* Whether it may have been on a CPU since it left one, or woken otherwise: also where the LOST
+ * record is behind `to`. */
+static bool is_lost(const struct xvt_analyze *a, const struct thread *t, struct xvtrace_point to)
 {
+	const struct xvtrace_point from = { t->ring, t->off.begin_ns, a->host.bound_ns };
+
+	return lost_between(a, a->host.machine, from, to);
+}
+
+static int switch_in(struct xvt_analyze *a, struct thread *t, const struct xvtrace_event *ev)
+{
+	const uint64_t ns = ev->ns;
 	int err = 0;
 
 	if (t->state == THREAD_OFF) {
+		t->off.lost |=
+			is_lost(a, t, (struct xvtrace_point){ ev->ring, ns, a->host.bound_ns });
 		settle_early(t);
 		/* It came to this CPU from another's queue, without a recorded event. */
 		if (t->waits)
@@ -306,13 +318,17 @@ static int switch_in(struct xvt_analyze *a, struct thread *t, unsigned int cpu, 
 	} else if (t->state == THREAD_ON) {
 		t->off = (struct interval){ .waker = HOST_THREAD_MISSING };
 		err = give_unknown(a, t, t->on_since_ns, ns);
+	} else if (t->lost_ns) {
+		t->off = (struct interval){ .waker = HOST_THREAD_MISSING };
+		err = give_unknown(a, t, t->lost_ns, ns);
 	}
 	if (!t->known_ns)
 		t->known_ns = ns;
 	t->state = THREAD_ON;
 	t->early = false;
 	t->on_since_ns = ns;
-	t->cpu = cpu;
+	t->cpu = ev->ring->cpu;
+	t->ring = ev->ring;
 	return err;
 }
 
@@ -326,20 +342,26 @@ static enum xvt_off off_of(uint64_t state)
 	return state & 0xff ? OFF_ASLEEP : OFF_PREEMPTED;
 }
 
-static int switch_out(struct xvt_analyze *a, struct thread *t, unsigned int cpu, enum xvt_off off,
-		      uint64_t ns)
+static int switch_out(struct xvt_analyze *a, struct thread *t, const struct xvtrace_event *ev,
+		      enum xvt_off off)
 {
+	const uint64_t ns = ev->ns;
 	int err = 0;
 
-	if (t->state == THREAD_OFF)
+	if (t->state == THREAD_OFF) {
 		err = give_unknown(a, t, t->off.begin_ns, ns);
+	} else if (t->state == THREAD_UNKNOWN && t->lost_ns) {
+		t->off = (struct interval){ .waker = HOST_THREAD_MISSING };
+		err = give_unknown(a, t, t->lost_ns, ns);
+	}
 	if (!t->known_ns)
 		t->known_ns = ns;
 	if (t->state == THREAD_ON && !err)
 		err = give_running(a, t, ns, false);
 	t->early &= t->state == THREAD_ON && off != OFF_PREEMPTED;
 	t->state = THREAD_OFF;
-	t->cpu = cpu;
+	t->cpu = ev->ring->cpu;
+	t->ring = ev->ring;
 	t->waits = off == OFF_PREEMPTED || t->early;
 	t->since_ns = ns;
 	t->off = (struct interval){ .begin_ns = ns, .off = off, .waker = HOST_THREAD_MISSING };
@@ -365,11 +387,11 @@ static int take_switch(struct xvt_analyze *a, const struct part_type *type,
 	t = thread_of(a, next);
 	of_vcpu = t;
 	if (t)
-		err = switch_in(a, t, cpu, ev->ns);
+		err = switch_in(a, t, ev);
 	t = thread_of(a, prev);
 	of_vcpu |= t != NULL;
 	if (t && !err)
-		err = switch_out(a, t, cpu, off_of(part_number(ev, type, SWITCH_STATE)), ev->ns);
+		err = switch_out(a, t, ev, off_of(part_number(ev, type, SWITCH_STATE)));
 	check_chain(a, a->reader, c, prev, next, of_vcpu, ev->ns);
 	return err;
 }
@@ -411,15 +433,32 @@ static void take_migration(struct xvt_analyze *a, const struct part_type *type,
 	t->cpu = (unsigned int)part_number(ev, type, WAKING_CPU);
 }
 
+/* The thread had the CPU until events of that were lost, or may be missing; then it may have left
+ * it and come again. */
+static int lose(struct xvt_analyze *a, struct thread *t, uint64_t ns)
+{
+	const struct xvtrace_point from = { .ring = t->ring, .ns = t->on_since_ns };
+	const struct xvtrace_point to = { .ring = t->ring, .ns = ns };
+	const struct xvtrace_hole *hole = hole_of_ring(a, t->ring, from, to);
+	int err = 0;
+
+	t->lost_ns = hole ? hole->begin_ns : t->on_since_ns;
+	if (t->lost_ns > t->on_since_ns)
+		err = give_running(a, t, t->lost_ns, false);
+	t->state = THREAD_UNKNOWN;
+	return err;
+}
+
 /* Switches of one CPU are missing: a thread that was off may have been on it. */
-static void take_loss(struct xvt_analyze *a, unsigned int cpu)
+static int take_loss(struct xvt_analyze *a, unsigned int cpu, uint64_t ns)
 {
 	struct host *h = &a->host;
 	struct host_cpu *c = cpu_of(h, cpu);
+	int err = 0;
 
 	if (c)
 		c->known = false;
-	for (size_t i = 0; i < h->thread_count; i++) {
+	for (size_t i = 0; i < h->thread_count && !err; i++) {
 		struct thread *t = h->threads[i];
 
 		t->known_ns = 0;
@@ -429,16 +468,15 @@ static void take_loss(struct xvt_analyze *a, unsigned int cpu)
 		if (t->state == THREAD_OFF)
 			t->off.lost = true;
 		else if (t->state == THREAD_ON && t->cpu == cpu)
-			t->state = THREAD_UNKNOWN;
+			err = lose(a, t, ns);
 	}
+	return err;
 }
 
 int host_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
 {
-	if (ev->kind == XVTRACE_LOST) {
-		take_loss(a, ev->ring->cpu);
-		return 0;
-	}
+	if (ev->kind == XVTRACE_LOST)
+		return take_loss(a, ev->ring->cpu, ev->ns);
 	if (ev->bound_ns < XVTRACE_NO_BOUND && ev->bound_ns > a->host.bound_ns)
 		a->host.bound_ns = ev->bound_ns;
 	if (t->kind == PART_SWITCH)
@@ -450,6 +488,29 @@ int host_event(struct xvt_analyze *a, const struct part_type *t, const struct xv
 	return 0;
 }
 
+/* The thread is on a CPU at the end, unless a hole is open there. */
+static int end_on(struct xvt_analyze *a, struct thread *t)
+{
+	const struct xvtrace_point from = { .ring = t->ring, .ns = t->on_since_ns };
+	const struct xvtrace_point to = { .ring = t->ring, .ns = a->last_ns };
+
+	return hole_of_ring(a, t->ring, from, to) ? lose(a, t, a->last_ns)
+						  : give_running(a, t, a->last_ns, true);
+}
+
+static int end_off(struct xvt_analyze *a, struct thread *t)
+{
+	if (a->last_ns <= t->off.begin_ns)
+		return 0;
+	charge_unseen(a, t, a->last_ns);
+	/* Whether it sleeps or waits would be told by its next wake-up or switch. */
+	t->off.lost |= t->early;
+	t->off.lost |= is_lost(a, t, (struct xvtrace_point){ NULL, a->last_ns, a->host.bound_ns });
+	t->off.end_ns = a->last_ns;
+	t->off.open = true;
+	return give(a, t);
+}
+
 int host_end(struct xvt_analyze *a)
 {
 	int err = 0;
@@ -458,15 +519,13 @@ int host_end(struct xvt_analyze *a)
 		struct thread *t = a->host.threads[i];
 
 		if (t->state == THREAD_ON)
-			err = give_running(a, t, a->last_ns, true);
-		if (t->state != THREAD_OFF || a->last_ns <= t->off.begin_ns)
+			err = end_on(a, t);
+		if (t->state == THREAD_OFF)
+			err = end_off(a, t);
+		if (t->state != THREAD_UNKNOWN || !t->lost_ns || err)
 			continue;
-		charge_unseen(a, t, a->last_ns);
-		/* Whether it sleeps or waits would be told by its next wake-up or switch. */
-		t->off.lost |= t->early;
-		t->off.end_ns = a->last_ns;
-		t->off.open = true;
-		err = give(a, t);
+		t->off = (struct interval){ .waker = HOST_THREAD_MISSING, .open = true };
+		err = give_unknown(a, t, t->lost_ns, a->last_ns);
 	}
 	return err;
 }

@@ -25,6 +25,7 @@ struct latency_vcpu {
 	uint64_t last_ns, last_bound_ns; /* of its last event */
 	uint64_t on_ns;			 /* the time on a CPU whose first event came */
 	uint64_t accept_ns[VECTORS];
+	uint64_t inject_ns[VECTORS]; /* the last one of each; 0: none so far */
 	struct begun injected, handler;
 	unsigned int vector; /* that handler waits for */
 };
@@ -63,7 +64,8 @@ static struct xvt_line *line(struct xvt_analyze *a, const struct vcpu *v, const 
 	return line_of(a, XVT_ANALYZE_LATENCY, kind, v->ring->machine, v, NULL, what);
 }
 
-/* From `ns` of the host's time to an event of a guest, which is later if its bound proves it. */
+/* From `ns` of the host's time to an event of a guest, which is later if its bound proves it. Where
+ * events of the host are missing in between, it may have been for another one. */
 static int add_to_event(struct xvt_analyze *a, const struct vcpu *v, const char *kind,
 			const char *what, struct begun begun, const struct xvtrace_event *ev)
 {
@@ -77,7 +79,8 @@ static int add_to_event(struct xvt_analyze *a, const struct vcpu *v, const char 
 	l = line(a, v, kind, what);
 	if (!l)
 		return -ENOMEM;
-	if (!begun.open && ns > bound_ns && !(ev->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK)))
+	if (!begun.open && ns > bound_ns && !(ev->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK)) &&
+	    !lost_on_host(a, begun.ns, a->host.bound_ns, ev->ns, ev->bound_ns))
 		return xvt_figure_add(&l->wall, ns, begun.ns, v->ring->number, bound_ns);
 	l->untold++;
 	l->untold_ns += ns;
@@ -142,7 +145,7 @@ static int inject(struct xvt_analyze *a, const struct part_type *t, const struct
 	struct latency_vcpu *s;
 	struct xvt_line *l;
 	struct vcpu *v;
-	uint64_t accept_ns;
+	uint64_t accept_ns, before_ns;
 
 	if (xvtrace_reader_thread(a->reader, a->host.machine->number, ev->pid, &runs) <= 0)
 		return 0;
@@ -158,13 +161,21 @@ static int inject(struct xvt_analyze *a, const struct part_type *t, const struct
 	s->handler = s->injected;
 	s->vector = vector;
 	accept_ns = s->accept_ns[vector];
+	before_ns = s->inject_ns[vector];
 	s->accept_ns[vector] = 0;
+	s->inject_ns[vector] = ev->ns;
 	if (!accept_ns) {
 		l->no_begin++;
 		return 0;
 	}
 	if (ev->ns - accept_ns < a->options.min_ns)
 		return 0;
+	/* It may have been pending since an earlier one, or this is of a later one. */
+	if (lost_on_host(a, before_ns, 0, ev->ns, 0)) {
+		l->untold++;
+		l->untold_ns += ev->ns - accept_ns;
+		return 0;
+	}
 	return xvt_figure_add(&l->wall, ev->ns - accept_ns, accept_ns, v->ring->number,
 			      a->host.bound_ns);
 }

@@ -222,13 +222,23 @@ static int put(struct xvt_analyze *a, uint64_t key, bool messages, const struct 
 	return 0;
 }
 
+/* Also where the LOST record is behind the end. */
+static bool is_lost(const struct xvt_analyze *a, const struct point *from, const struct point *to)
+{
+	const struct xvtrace_point b = { from->ring, from->ns, from->bound_ns };
+	const struct xvtrace_point e = { to->ring, to->ns, to->bound_ns };
+
+	return lost_between(a, from->ring->machine, b, e) ||
+	       lost_between(a, to->ring->machine, b, e);
+}
+
 /* Why a pair cannot be told; NULL: it can. */
-static const char *doubt_of(const struct pairs *p, const struct point *from, const struct point *to,
-			    uint64_t bound_ns)
+static const char *doubt_of(const struct xvt_analyze *a, const struct point *from,
+			    const struct point *to, uint64_t bound_ns)
 {
 	/* They may have been others of that key. */
-	if (p->lost_ns[from->ring->machine->number] > from->ns ||
-	    p->lost_ns[to->ring->machine->number] > from->ns)
+	if (a->pairs->lost_ns[from->ring->machine->number] > from->ns ||
+	    a->pairs->lost_ns[to->ring->machine->number] > from->ns || is_lost(a, from, to))
 		return "events were lost meanwhile";
 	/* The order in a ring is that of its events. */
 	if (from->ns < to->ns && (from->ring == to->ring || to->ns - from->ns > bound_ns))
@@ -244,10 +254,9 @@ static int tell_pair(struct xvt_analyze *a, uint64_t key, const struct point *fr
 				       .sent = { from->ring, from->ns },
 				       .received = { to->ring, to->ns },
 				       .bound_ns = bound_ns,
-				       .why = doubt_of(a->pairs, from, to, bound_ns),
-				       .verdict = doubt_of(a->pairs, from, to, bound_ns)
-							  ? XVT_UNTOLD
-							  : XVT_PROVEN };
+				       .why = doubt_of(a, from, to, bound_ns),
+				       .verdict = doubt_of(a, from, to, bound_ns) ? XVT_UNTOLD
+										  : XVT_PROVEN };
 
 	return a->options.message(a->options.arg, &m);
 }
@@ -273,7 +282,7 @@ static int add_pair(struct xvt_analyze *a, uint64_t key, bool messages, const st
 	for (int i = 0; i < 2 && !err; i++) {
 		if (!lines[i])
 			return -ENOMEM;
-		if (!doubt_of(a->pairs, from, to, bound_ns)) {
+		if (!doubt_of(a, from, to, bound_ns)) {
 			err = xvt_figure_add(&lines[i]->wall, ns, from->ns, from->ring->number,
 					     bound_ns);
 			continue;

@@ -135,6 +135,10 @@ struct thread {
 		uint32_t waker; /* HOST_THREAD_MISSING: not recorded */
 		bool irq;
 	} early_wake;
+	/* ON, OFF: the ring of the CPU to which it came, or that it left. */
+	const struct xvtrace_ring *ring;
+	/* UNKNOWN: since when, because events were lost; 0: nothing was known before either. */
+	uint64_t lost_ns;
 	struct interval off;
 };
 
@@ -318,6 +322,7 @@ struct woken {
 	uint32_t doubts; /* NOTED: those of the guest then */
 	bool open;	 /* NOTED: it may be of the sleep before, or its time is in doubt */
 	uint64_t ns, bound_ns;
+	unsigned int ring; /* NOTED: that says so */
 	/* When it left a vCPU, at the latest; 0: not known. And the ring that says so. */
 	uint64_t left_ns;
 	unsigned int left_ring;
@@ -333,6 +338,7 @@ struct guest {
 	} * pauses;
 	size_t pause_count, pause_room;
 	bool switches, wakings; /* such events were there */
+	bool queues;		/* ... that say on which vCPU's queue a task is */
 	unsigned int handlers;	/* bits of their kinds: entries, exits */
 };
 
@@ -340,6 +346,7 @@ struct xvt_analyze {
 	struct xvt_analyze_options options;
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
+	struct xvtrace_holes *holes;
 	const struct xvtrace_info *info;
 	const struct analysis *analyses[11];
 	struct part_type *types; /* by number */
@@ -371,6 +378,17 @@ uint64_t part_value(const struct xvtrace_event *ev, const struct xvtrace_field *
 uint64_t part_number(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field);
 void part_text(const struct xvtrace_event *ev, const struct part_type *t, unsigned int field,
 	       char *to, size_t size);
+
+/* holes.c: whether events of the machine may be missing between two of its records. */
+bool lost_between(const struct xvt_analyze *a, const struct xvtrace_machine *machine,
+		  struct xvtrace_point from, struct xvtrace_point to);
+/* The same of the host, between two times of a guest. */
+bool lost_on_host(const struct xvt_analyze *a, uint64_t from_ns, uint64_t from_bound_ns,
+		  uint64_t to_ns, uint64_t to_bound_ns);
+/* The first hole of a ring between two points; NULL: there is none. */
+const struct xvtrace_hole *hole_of_ring(const struct xvt_analyze *a,
+					const struct xvtrace_ring *ring, struct xvtrace_point from,
+					struct xvtrace_point to);
 
 /* host_threads.c */
 int host_threads_init(struct host_threads *w);

@@ -16,9 +16,11 @@
 #define TIMERS_MOST (1u << 20)
 
 struct timer {
-	uint64_t address; /* 0: none */
-	uint64_t age;	  /* that of the machine's timers, or it is not set */
-	int64_t due_ns;	  /* by the guest's clock */
+	uint64_t address;      /* 0: none */
+	uint64_t age;	       /* that of the machine's timers, or it is not set */
+	int64_t due_ns;	       /* by the guest's clock */
+	uint64_t ns, bound_ns; /* of its start */
+	const struct xvtrace_ring *ring;
 };
 
 struct timers {
@@ -77,7 +79,8 @@ static int grow(struct timers *ts)
 	return 0;
 }
 
-static int start(struct timers *ts, uint64_t address, int64_t due_ns)
+static int start(struct timers *ts, uint64_t address, int64_t due_ns,
+		 const struct xvtrace_event *ev)
 {
 	struct timer *t;
 
@@ -87,8 +90,17 @@ static int start(struct timers *ts, uint64_t address, int64_t due_ns)
 		return -ENOMEM;
 	t = slot_of(ts, address);
 	ts->count += !t->address;
-	*t = (struct timer){ address, ts->age, due_ns };
+	*t = (struct timer){ address, ts->age, due_ns, ev->ns, ev->bound_ns, ev->ring };
 	return 0;
+}
+
+/* Whether it may have been called, cancelled or set anew since: also where the LOST record is
+ * behind the event. */
+static bool is_lost(const struct xvt_analyze *a, const struct timer *t,
+		    const struct xvtrace_event *ev)
+{
+	return lost_between(a, ev->machine, (struct xvtrace_point){ t->ring, t->ns, t->bound_ns },
+			    (struct xvtrace_point){ ev->ring, ev->ns, ev->bound_ns });
 }
 
 static void name(const struct part_type *t, const struct xvtrace_event *ev, char *to, size_t size)
@@ -114,9 +126,9 @@ int timer_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 	ts->starts |= t->kind == PART_TIMER_START;
 	ts->calls |= t->kind == PART_TIMER;
 	if (t->kind == PART_TIMER_START)
-		return start(ts, address, (int64_t)part_number(ev, t, TIMER_NS));
+		return start(ts, address, (int64_t)part_number(ev, t, TIMER_NS), ev);
 	of = ts->room && address ? slot_of(ts, address) : NULL;
-	if (!of || of->age != ts->age) {
+	if (!of || of->age != ts->age || is_lost(a, of, ev)) {
 		ts->no_begin += t->kind == PART_TIMER;
 		return 0;
 	}

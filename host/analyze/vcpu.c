@@ -10,7 +10,7 @@
 #include "base/vec.h"
 
 /* Intervals that wait for the guest's next event. Beyond this, the oldest goes to the state as it
- * is: a loss that the next event tells of is not noticed then. */
+ * is. */
 #define WAIT_MOST 4096u
 
 static uint64_t after(uint64_t ns, uint64_t bound_ns)
@@ -134,6 +134,22 @@ static void remember(struct vcpu *v, const struct interval *i)
 	v->off_ns += i->end_ns - i->begin_ns;
 }
 
+/*
+ * Whether what the guest was at in the interval may be in an event that was lost: one of the vCPU,
+ * or where it is idle, one of any other that put a task on its queue. The LOST record may be far
+ * behind.
+ */
+static bool is_lost(const struct xvt_analyze *a, const struct vcpu *v, const struct interval *i)
+{
+	const struct xvtrace_point from = { NULL, i->begin_ns, a->host.bound_ns };
+	const struct xvtrace_point to = { NULL, i->end_ns, a->host.bound_ns };
+	const struct xvtrace_point idle = { v->ring, v->run.ns, v->run.bound_ns };
+	const struct guest *g = &a->guests[v->ring->machine->number];
+
+	return hole_of_ring(a, v->ring, from, to) ||
+	       (i->wanting.idle && g->queues && lost_between(a, v->ring->machine, idle, to));
+}
+
 /* The first interval that waits is behind all events that came so far. */
 static int take_interval(struct xvt_analyze *a, struct vcpu *v)
 {
@@ -142,6 +158,7 @@ static int take_interval(struct xvt_analyze *a, struct vcpu *v)
 
 	note_states(v, &i);
 	i.wanting.unknown |= v->inside;
+	i.lost |= is_lost(a, v, &i);
 	if (v->interval_at == v->interval_count)
 		v->interval_at = v->interval_count = 0;
 	remember(v, &i);
@@ -172,8 +189,9 @@ int vcpu_interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *
 
 /* -- what an event changes ------------------------------------------------------------ */
 
-static struct part_span span_of(const struct vcpu *v, const struct open_pair *begin,
-				const struct guest_event *ev, uint64_t off_most)
+static struct part_span span_of(const struct xvt_analyze *a, const struct vcpu *v,
+				const struct open_pair *begin, const struct guest_event *ev,
+				uint64_t off_most)
 {
 	struct part_span s = { .begin_ns = begin->ns,
 			       .end_ns = ev->ns,
@@ -183,7 +201,8 @@ static struct part_span span_of(const struct vcpu *v, const struct open_pair *be
 	const uint64_t most = off_most - begin->off_least;
 
 	s.own_known = v->thread && v->thread->known_ns && v->thread->known_ns <= begin->ns &&
-		      !begin->doubt && !ev->doubt && begin->lost_count == v->lost_count;
+		      !begin->doubt && !ev->doubt && begin->lost_count == v->lost_count &&
+		      !lost_on_host(a, begin->ns, begin->bound_ns, ev->ns, ev->bound_ns);
 	s.own_most_ns = wall > least ? wall - least : 0;
 	/* The thread may have run another vCPU. */
 	s.own_least_ns = wall > most && !v->shares ? wall - most : 0;
@@ -218,7 +237,7 @@ static int handler_ends(struct xvt_analyze *a, struct vcpu *v, const struct gues
 	if (!at)
 		return 0; /* its entry was not seen */
 	v->depth = at - 1;
-	span = span_of(v, &v->stack[at - 1], ev, off_most);
+	span = span_of(a, v, &v->stack[at - 1], ev, off_most);
 	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
 		if (a->analyses[k]->handler)
 			err = a->analyses[k]->handler(a, v, &v->stack[at - 1], &span);
@@ -228,7 +247,7 @@ static int handler_ends(struct xvt_analyze *a, struct vcpu *v, const struct gues
 static int task_ends(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		     uint64_t off_most)
 {
-	const struct part_span span = span_of(v, &v->run, ev, off_most);
+	const struct part_span span = span_of(a, v, &v->run, ev, off_most);
 	int err = 0;
 
 	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
@@ -272,7 +291,8 @@ static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct gu
 
 	s.end_ns = s.begin_ns + wall;
 	s.own_known = off_since(v, ev->woken_ns, ev->woken_bound_ns, &least, &most) && v->thread &&
-		      v->thread->known_ns && v->thread->known_ns <= ev->woken_ns && !ev->doubt;
+		      v->thread->known_ns && v->thread->known_ns <= ev->woken_ns && !ev->doubt &&
+		      !lost_on_host(a, ev->woken_ns, ev->woken_bound_ns, ev->ns, ev->bound_ns);
 	most += off_most - v->off_ns;
 	s.own_most_ns = wall > least ? wall - least : 0;
 	s.own_least_ns = wall > most && !v->shares ? wall - most : 0;

@@ -426,6 +426,49 @@ int xvtrace_reader_seek(struct xvtrace_reader *reader, uint64_t ns);
 int xvtrace_reader_split(struct xvtrace_reader *reader, unsigned int count,
 			 struct xvtrace_reader **parts);
 
+/* A time in which events of a ring may have been lost: behind one of its records, and not behind
+ * its LOST record. */
+struct xvtrace_hole {
+	const struct xvtrace_ring *ring;
+	/* Of the last record before whose time is known; 0: there is none in the reader's range. */
+	uint64_t begin_ns, begin_bound_ns;
+	/* Of the LOST record. Where its time is not known, of the next record whose time is;
+	 * UINT64_MAX: there is none. */
+	uint64_t end_ns, end_bound_ns;
+};
+
+/* A time of a ring's record, or of no record (ring is NULL), right within the bound. */
+struct xvtrace_point {
+	const struct xvtrace_ring *ring;
+	uint64_t ns, bound_ns;
+};
+
+struct xvtrace_holes;
+
+/*
+ * All holes that are open in the reader's range of time, also those that end behind it, and of
+ * rings that are not chosen. A LOST record comes at the end of its hole: who waits for it takes
+ * what other rings say of the time in it for all there is. The reader must have XVTRACE_BOUND, and
+ * begins to read by this, if it has not. Where the recorder's counters say that a trace that ended
+ * lost nothing, this takes no time. Else it is a pass over the events of the range, and of those
+ * behind it up to the next record of each ring that lost some; xvtrace_reader_watch() can end it.
+ * Memory: 40 bytes a hole; of 65,536 of one ring, the last goes on to the end of the next ones.
+ * Of places that are damaged in a file nothing is known. Returns 0, -ENOMEM or a read error.
+ */
+int xvtrace_holes_new(struct xvtrace_holes **holes, struct xvtrace_reader *reader);
+/* Before the trace is closed. NULL is allowed. */
+void xvtrace_holes_free(struct xvtrace_holes *holes);
+/*
+ * The hole that begins first of those that may be open somewhere between two points, by the bounds
+ * of all four times; in the ring of a point, by the order of its records. ring: of this one; NULL:
+ * of the machine's. Returns NULL if there is none, so that no event of them is missing there.
+ */
+const struct xvtrace_hole *xvtrace_hole_between(const struct xvtrace_holes *holes,
+						const struct xvtrace_machine *machine,
+						const struct xvtrace_ring *ring,
+						const struct xvtrace_point *from,
+						const struct xvtrace_point *to);
+
 /* A glob that no event matched, and names of events that are similar. */
 struct xvtrace_unmatched {
 	const char *glob;

@@ -787,6 +787,11 @@ const uint64_t *xvt_reclock_want_bounds(struct xvt_reclock *rc)
 	return &rc->out_bound_ns;
 }
 
+const struct xvt_bounds *xvt_reclock_bounds(const struct xvt_reclock *rc)
+{
+	return rc->bounds;
+}
+
 /* Returns whether the next events of the stretch, in order and with this bound of their recorded
  * times, have the bound that the newest one has, which is placed at `ns`. */
 static bool is_steady(const struct lane *lane, const struct xvt_event_hdr *h, uint64_t ns,

@@ -71,6 +71,9 @@ int xvt_reclock_begin_part(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to
  * the bound of the event's new time, in ns; XVT_NO_BOUND: there is none. */
 const uint64_t *xvt_reclock_want_bounds(struct xvt_reclock *rc);
 
+/* Bounds of the recorded times, with each ring's counters. They are the reclock's. */
+const struct xvt_bounds *xvt_reclock_bounds(const struct xvt_reclock *rc);
+
 /* As xvt_cursor_next(), in order of (new time, VM, ring, position). */
 int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev);
 

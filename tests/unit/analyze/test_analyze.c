@@ -33,6 +33,7 @@ static struct xvt_analyze *a;
 static const struct xvt_stall *stalls;
 static size_t stall_count;
 static struct xvt_pair_event pair_first, pair_then;
+static uint64_t to_us; /* 0: all of the story is read */
 
 static void fini(void)
 {
@@ -54,7 +55,7 @@ static void analyze(const char *story)
 							   XVT_ANALYZE_LATENCY | XVT_ANALYZE_TIMER,
 					       .first = pair_first,
 					       .then = pair_then,
-					       .whole = true,
+					       .whole = !to_us,
 					       .stall_min_ns = 500 * US };
 	const char *path = scratch_path("story.xvt");
 	const struct xvtrace_event *ev;
@@ -66,6 +67,10 @@ static void analyze(const char *story)
 	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
 	ck_assert_int_eq(
 		xvtrace_reader_flags(reader, XVTRACE_BOUND | XVTRACE_STATES | XVTRACE_COUNTS), 0);
+	if (to_us)
+		ck_assert_int_eq(
+			xvtrace_reader_to(reader, STORY_BEGIN_NS + to_us * US, XVTRACE_MONOTONIC),
+			0);
 	ck_assert_int_eq(xvt_once_new(&once, trace), 0);
 	ck_assert_int_eq(xvt_analyze_new(&a, &o, trace, reader), 0);
 	while (xvtrace_next(reader, &ev) > 0)
@@ -1690,6 +1695,305 @@ START_TEST(beyond_a_million_quantiles_are_a_64th_off_at_most)
 }
 END_TEST
 
+/* -- losses that are known late ---------------------------------------------------------- */
+
+/* A LOST record comes at the end of its hole: behind what other rings say of the time in it. */
+#define TAKEN_TO_3000                             \
+	BUSY "90 h:2 switch swapper-0 R kw-902\n" \
+	     "100 h:0 switch x-501 R bash-900\n"  \
+	     "3000 h:0 switch bash-900 R x-501\n" \
+	     "3200 g1:0 switch work-10 S swapper-0\n"
+
+START_TEST(a_thread_may_have_run_in_a_hole_of_another_cpu)
+{
+	static const struct {
+		const char *before, *behind;
+		bool told;
+	} cases[] = {
+		{ "", "", true },
+		{ "", "5000 h:2 lost 5\n", false }, /* of 90 to 5000 */
+		{ "", "5000 h:1 lost 5\n", false }, /* its begin is not known */
+		{ "1 h:1 lost 5\n", "", true },	    /* of 0 to 1 */
+		{ "",
+		  "4000 h:2 waking kw-902 2 irq\n"
+		  "5000 h:2 lost 5\n",
+		  true }, /* of 4000 to 5000 */
+	};
+	char story[2048];
+
+	snprintf(story, sizeof(story), HEAD "0 h:0 switch swapper-0 R x-501\n%s%s%s",
+		 cases[_i].before, strstr(TAKEN_TO_3000, "10 g1:0"), cases[_i].behind);
+	analyze(story);
+	if (cases[_i].told) {
+		is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+		ck_assert_uint_eq(line("taken", 0, "")->untold, 0);
+		return;
+	}
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_UNTOLD);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_UNTOLD);
+}
+END_TEST
+
+/* Of a part of the trace, the LOST record may be behind it. */
+START_TEST(a_loss_behind_the_range_counts)
+{
+	to_us = 4000;
+	analyze(TAKEN_TO_3000);
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	analyze(TAKEN_TO_3000 "5000 h:2 lost 5\n");
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	/* At the end of the range it may have been on another CPU, or off this one. */
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3900 g1:1 soft 1\n"
+		     "5000 h:2 lost 5\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 3800 * US);
+	analyze(BUSY "3900 g1:1 soft 1\n"
+		     "5000 h:0 lost 5\n");
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 3900 * US);
+	analyze(BUSY "3900 g1:1 soft 1\n"
+		     "5000 h:2 lost 5\n");
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 3900 * US);
+	/* What its guest was at. */
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "5000 g1:0 lost 5\n");
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	analyze(BUSY "100 h:0 switch x-501 R bash-900\n"
+		     "3000 h:0 switch bash-900 R x-501\n"
+		     "3500 g1:0 soft 9\n"
+		     "5000 g1:0 lost 5\n");
+	is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	to_us = 0;
+}
+END_TEST
+
+/* More intervals wait for the guest's next event than are kept. */
+START_TEST(a_loss_behind_many_intervals_counts)
+{
+	const size_t size = 1u << 20;
+	char *story = malloc(size);
+	size_t at = (size_t)snprintf(story, size, BUSY);
+
+	for (int i = 1; i <= 4200; i++)
+		at += (size_t)snprintf(story + at, size - at,
+				       "%d h:0 switch x-501 R bash-900\n"
+				       "%d h:0 switch bash-900 R x-501\n",
+				       10 * i + 20, 10 * i + 25);
+	snprintf(story + at, size - at,
+		 "50000 g1:0 lost 5\n"
+		 "50010 g1:0 switch work-10 S swapper-0\n");
+	analyze(story);
+	free(story);
+	ck_assert_uint_eq(line("taken", 0, "")->wall.n, 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold, 4200);
+}
+END_TEST
+
+/* The thread had the CPU until the hole: in it, it may have left it and come again. */
+START_TEST(a_thread_on_a_cpu_is_told_up_to_the_hole)
+{
+	analyze(BUSY "1000 h:0 waking kw-902 2 irq\n"
+		     "5000 h:0 lost 5\n"
+		     "6000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 1000 * US);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 5000 * US);
+	ck_assert_int_eq(line("taken", 0, "")->verdict, XVT_UNTOLD);
+	analyze(BUSY "1000 h:0 waking kw-902 2 irq\n"
+		     "5000 h:0 lost 5\n"
+		     "5500 h:0 switch x-501 R bash-900\n"
+		     "6500 h:0 switch bash-900 R x-501\n"
+		     "7000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 1500 * US);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 4500 * US);
+	ck_assert_uint_eq(sum("taken", 0, ""), 1000 * US);
+	analyze(BUSY "1000 h:0 waking kw-902 2 irq\n"
+		     "5000 h:0 lost 5\n"
+		     "5500 h:1 switch bash-900 S x-501\n"
+		     "7000 g1:0 switch work-10 S swapper-0\n");
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 4500 * US);
+}
+END_TEST
+
+START_TEST(own_is_not_told_in_a_hole_of_the_host)
+{
+	static const char *const late[] = { "", "5000 h:0 lost 5\n" };
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 BUSY "11 g1:1 waking work-10 0 oth-11\n"
+		      "20 g1:0 soft 9\n"
+		      "1000 g1:0 softx 9\n"
+		      "1100 g1:0 switch work-10 S oth-11\n"
+		      "1110 g1:0 timer 7 1500\n"
+		      "1200 g1:1 waking work-10 0 oth-11\n"
+		      "1300 g1:0 switch oth-11 S work-10\n"
+		      "1600 g1:0 expire 7 1600\n"
+		      "1700 g1:0 switch work-10 S swapper-0\n%s",
+		 late[_i]);
+	analyze(story);
+	ck_assert_uint_eq(line("softirq", -1, "")->wall.n, 1);
+	ck_assert_uint_eq(line("softirq", -1, "")->own_unknown, (uint64_t)_i);
+	ck_assert_uint_eq(line("run", -1, "")->own_unknown, 3u * (uint64_t)_i);
+	ck_assert_uint_eq(line("wait", -1, "")->wall.n, 1);
+	ck_assert_uint_eq(line("wait", -1, "")->own_unknown, (uint64_t)_i);
+	ck_assert_uint_eq(line("timer", -1, "")->own_unknown, (uint64_t)_i);
+}
+END_TEST
+
+/* Another vCPU may have put a task on the queue of an idle one. */
+START_TEST(a_wake_up_of_an_idle_vcpu_may_be_lost)
+{
+	static const struct {
+		const char *early, *before, *in, *late;
+		bool told;
+	} cases[] = {
+		{ "", "", "", "", true },
+		{ "", "", "", "4000 g1:1 lost 3\n", false },
+		{ "", "", "1000 g1:1 lost 3\n", "", false },
+		{ "", "15 g1:1 lost 3\n", "", "", false }, /* the vCPU was idle at 12 */
+		{ "8 g1:1 lost 3\n", "", "", "", true },
+		{ "", "", "",
+		  "3500 g1:1 soft 1\n"
+		  "4000 g1:1 lost 3\n",
+		  true },
+	};
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 HEAD "0 h:0 switch swapper-0 R x-501\n"
+		      "2 g1:0 switch swapper-0 R work-10\n"
+		      "5 g1:1 wakeup oth-11 1 oth-11\n%s"
+		      "12 g1:0 switch work-10 S swapper-0\n%s"
+		      "20 h:0 switch x-501 S swapper-0\n%s"
+		      "3000 h:0 switch swapper-0 R x-501\n"
+		      "3010 g1:0 switch swapper-0 R work-10\n%s",
+		 cases[_i].early, cases[_i].before, cases[_i].in, cases[_i].late);
+	analyze(story);
+	ck_assert_uint_eq(sum("idle", 0, ""), cases[_i].told ? 2980 * US : 0);
+	ck_assert_uint_eq(line("taken", 0, "")->untold_ns, cases[_i].told ? 0 : 2980 * US);
+}
+END_TEST
+
+/* The task may have run and slept again in a hole of a vCPU. */
+START_TEST(a_wait_that_ends_in_a_hole_has_no_begin)
+{
+	analyze(WAITS "2900 g1:1 waking work-10 0 oth-11\n" COMES_AT_3000 "4000 g1:1 lost 5\n");
+	waits(0, 0, 1);
+	analyze(WAITS "2900 g1:1 waking work-10 0 oth-11\n" COMES_AT_3000
+		      "3500 g1:1 soft 1\n4000 g1:1 lost 5\n");
+	waits(1, 100, 0);
+	/* In the order of its ring, the hole begins behind the switch. */
+	analyze(WAITS "2900 g1:1 waking work-10 0 oth-11\n"
+		      "2999 g1:1 soft 1\n"
+		      "3000 g1:0 switch swapper-0 R work-10\n"
+		      "3001 g1:0 lost 5\n"
+		      "3010 g1:1 softx 1\n");
+	waits(1, 100, 0);
+}
+END_TEST
+
+START_TEST(a_timer_may_be_set_anew_in_a_hole)
+{
+	static const char *const late[] = { "", "5000 g1:1 lost 3\n", "15 g1:1 lost 3\n" };
+	char story[1024];
+
+	snprintf(story, sizeof(story), BUSY "%s20 g1:0 timer 7 1000\n3600 g1:0 expire 7 3600\n%s",
+		 _i == 2 ? late[2] : "", _i == 1 ? late[1] : "");
+	analyze(story);
+	ck_assert_uint_eq(line("timer", -1, "")->wall.n, _i != 1);
+	ck_assert_uint_eq(line("timer", -1, "")->no_begin, _i == 1);
+}
+END_TEST
+
+#define INTERRUPTS                         \
+	"host 4\n"                         \
+	"guest g1 2 2000 8\n"              \
+	"thread 508 g1:vcpu8\n"            \
+	"thread 509 g1:vcpu9\n"            \
+	"0 h:0 switch swapper-0 R x-509\n" \
+	"1 h:1 switch swapper-0 R x-508\n" \
+	"10 g1:1 switch swapper-0 R work-10\n"
+#define AN_INTERRUPT                  \
+	"100 h:1 accept 9 48 x-508\n" \
+	"120 h:0 inject 48 x-509\n"   \
+	"150 g1:1 irq 23 disk 48\n"   \
+	"155 g1:1 irqx 23\n"
+
+/* In a hole of the host it was raised before, or injected in between. */
+START_TEST(an_interrupt_is_not_told_in_a_hole_of_the_host)
+{
+	static const struct {
+		const char *before, *behind;
+		bool told;
+	} cases[] = {
+		{ "", "", true },
+		{ "", "1000 h:2 lost 5\n", false },
+		/* It may be pending since then, unless it was injected behind it. */
+		{ "50 h:1 lost 5\n", "", false },
+		{ "50 h:1 lost 5\n60 h:0 inject 48 x-509\n", "", true },
+	};
+	char story[2048];
+
+	snprintf(story, sizeof(story), INTERRUPTS "%s" AN_INTERRUPT "%s", cases[_i].before,
+		 cases[_i].behind);
+	analyze(story);
+	ck_assert_uint_eq(line("accept_inject", 1, "")->wall.n, cases[_i].told);
+	ck_assert_uint_eq(line("accept_inject", 1, "")->untold, !cases[_i].told);
+	ck_assert_int_eq(line("accept_inject", 1, "")->verdict,
+			 cases[_i].told ? XVT_PROVEN : XVT_UNTOLD);
+	ck_assert_uint_eq(line("inject_handler", 1, "")->wall.n, _i != 1);
+	ck_assert_uint_eq(line("inject_handler", 1, "")->untold, _i == 1);
+	ck_assert_uint_eq(line("inject_guest", 1, "")->untold, _i == 1);
+}
+END_TEST
+
+START_TEST(a_message_that_ends_in_a_hole_is_not_told)
+{
+	static const struct {
+		const char *late;
+		bool told;
+	} cases[] = { { "", true },
+		      { "500 g1:1 lost 3\n", false },
+		      { "500 g2:0 lost 3\n", true }, /* of 210 to 500 */
+		      { "500 g2:1 lost 3\n", false },
+		      { "500 h:0 lost 3\n", true } };
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 HEAD "guest g2 2 2000\n"
+		      "100 g1:0 send 5 work-10\n"
+		      "200 g2:0 recv 5 work-20\n"
+		      "210 g2:0 soft 1\n%s",
+		 cases[_i].late);
+	analyze(story);
+	ck_assert_uint_eq(line("message", -1, "")->wall.n, cases[_i].told);
+	ck_assert_uint_eq(line("message", -1, "")->untold, !cases[_i].told);
+}
+END_TEST
+
+static TCase *late_losses(void)
+{
+	TCase *t = tcase_create("late-losses");
+
+	tcase_add_checked_fixture(t, NULL, fini);
+	tcase_add_loop_test(t, a_thread_may_have_run_in_a_hole_of_another_cpu, 0, 5);
+	tcase_add_test(t, a_loss_behind_the_range_counts);
+	tcase_add_test(t, a_loss_behind_many_intervals_counts);
+	tcase_add_test(t, a_thread_on_a_cpu_is_told_up_to_the_hole);
+	tcase_add_loop_test(t, own_is_not_told_in_a_hole_of_the_host, 0, 2);
+	tcase_add_loop_test(t, a_wake_up_of_an_idle_vcpu_may_be_lost, 0, 6);
+	tcase_add_test(t, a_wait_that_ends_in_a_hole_has_no_begin);
+	tcase_add_loop_test(t, a_timer_may_be_set_anew_in_a_hole, 0, 3);
+	tcase_add_loop_test(t, an_interrupt_is_not_told_in_a_hole_of_the_host, 0, 4);
+	tcase_add_loop_test(t, a_message_that_ends_in_a_hole_is_not_told, 0, 5);
+	return t;
+}
+
 Suite *analyze_suite(void)
 {
 	Suite *s = suite_create("analyze");
@@ -1771,5 +2075,6 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, quantiles_are_those_of_the_sorted_numbers);
 	tcase_add_test(t, beyond_a_million_quantiles_are_a_64th_off_at_most);
 	suite_add_tcase(s, t);
+	suite_add_tcase(s, late_losses());
 	return s;
 }
