@@ -138,7 +138,7 @@ static void walk_softirq(struct xvt_path *p, uint32_t entry)
 		walk_stop(p, XVT_PATH_END_ORIGIN, NULL, "a timer");
 		return;
 	}
-	if (r.lost && r.last == NONE) {
+	if (r.lost) {
 		walk_stop(p, XVT_PATH_END_HOLE, NULL, "events were lost before softirq %s",
 			  softirq_name(e->a));
 		return;

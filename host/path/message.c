@@ -30,6 +30,13 @@ static uint32_t sending_of(const struct xvt_path *p, uint32_t received)
 	return found;
 }
 
+/* Another one of that key may have been sent or received in between. */
+static bool is_lost(const struct xvt_path *p, const struct rec *s, const struct rec *r)
+{
+	return recs_lost(p, rec_machine(p, s), rec_earliest(s), rec_latest(r)) ||
+	       recs_lost(p, rec_machine(p, r), rec_earliest(s), rec_latest(r));
+}
+
 void message_received(struct xvt_path *p, uint32_t received)
 {
 	const uint32_t sent = sending_of(p, received);
@@ -38,7 +45,7 @@ void message_received(struct xvt_path *p, uint32_t received)
 	if (sent == NONE)
 		return;
 	s = &p->recs[sent];
-	if (s->doubt || r->doubt || rec_latest(s) >= rec_earliest(r))
+	if (s->doubt || r->doubt || rec_latest(s) >= rec_earliest(r) || is_lost(p, s, r))
 		return;
 	p->message = (struct pending){ .open = true, .sent = sent, .key = r->key };
 }

@@ -38,7 +38,7 @@ enum rec_kind {
 struct rec {
 	uint64_t ns;
 	uint64_t bound_ns; /* XVTRACE_NO_BOUND: none */
-	uint64_t key;	   /* of a message; of a loss its begin */
+	uint64_t key;	   /* of a message */
 	uint64_t number;   /* xvtrace_event.number */
 	uint32_t ring;
 	uint32_t before; /* the record before it in its ring, or NONE */
@@ -122,8 +122,7 @@ struct xvt_path {
 	size_t text_count, text_room;
 	uint32_t *text_slots;
 	size_t text_slot_count;
-	uint32_t *lost; /* records of losses */
-	size_t lost_count, lost_room;
+	struct xvtrace_holes *holes;
 	struct switches *switches; /* of threads of vCPUs */
 	size_t switch_count, switch_room;
 	uint32_t *marks; /* records of messages */
@@ -158,9 +157,11 @@ int recs_add(struct xvt_path *p, const struct xvtrace_event *ev);
 int recs_link(struct xvt_path *p);
 /* Number of records before that time. */
 size_t recs_before(const struct xvt_path *p, uint64_t ns);
-/* Whether events of the machine may be missing in between. */
+/* Whether events of the machine may be missing in between, also where the LOST record is behind. */
 bool recs_lost(const struct xvt_path *p, const struct xvtrace_machine *m, uint64_t from_ns,
 	       uint64_t to_ns);
+/* The same of a ring, since a record of it. */
+bool recs_lost_since(const struct xvt_path *p, uint32_t at, uint64_t to_ns);
 const struct xvtrace_machine *rec_machine(const struct xvt_path *p, const struct rec *r);
 const char *rec_text(const struct xvt_path *p, const struct rec *r);
 uint64_t rec_earliest(const struct rec *r);

@@ -8,15 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the end, for losses that each ring's next record tells of. */
+/* Behind the end: what by its bounds may be before it, and what each CPU did next. */
 #define BEHIND_NS 1000000000u
 
 static int begin(struct xvt_path *p)
 {
+	int err;
+
 	p->rings = calloc((size_t)p->info->rings + 1, sizeof(*p->rings));
 	p->seen = calloc((size_t)p->info->machines + 1, sizeof(*p->seen));
 	if (!p->rings || !p->seen)
 		return -ENOMEM;
+	err = xvtrace_holes_new(&p->holes, p->reader);
+	if (err)
+		return err;
 	for (unsigned int i = 0; i < p->info->rings; i++)
 		p->rings[i] = (struct path_ring){ .ring = xvtrace_ring(p->trace, i),
 						  .last = NONE,
@@ -142,6 +147,20 @@ static const struct rec *comes_next(const struct xvt_path *p)
 	return NULL;
 }
 
+/* At the end of the path, events of the machine may be missing. */
+static bool is_lost_there(const struct xvt_path *p)
+{
+	for (unsigned int k = 0; k < p->info->rings; k++) {
+		const struct xvtrace_machine *m =
+			p->rings[k].ring ? p->rings[k].ring->machine : NULL;
+
+		if (m && is_machine(p, m) &&
+		    recs_lost(p, m, p->options.at_ns, p->options.at_ns + 1))
+			return true;
+	}
+	return false;
+}
+
 static int find_by_task(struct xvt_path *p)
 {
 	const struct rec *next;
@@ -160,7 +179,10 @@ static int find_by_task(struct xvt_path *p)
 		return 0;
 	}
 	next = comes_next(p);
-	if (next)
+	if (is_lost_there(p))
+		snprintf(p->error, sizeof(p->error),
+			 "events were lost at that time, and it may be on a CPU or on none");
+	else if (next)
 		snprintf(p->error, sizeof(p->error),
 			 "it is on no CPU at that time; it comes to one at %" PRIu64 ".%09" PRIu64,
 			 next->ns / 1000000000u, next->ns % 1000000000u);
@@ -201,6 +223,10 @@ int xvt_path_find(struct xvt_path *p)
 		return err;
 	if (interrupt != NONE)
 		walk_next(p, NEXT_CONTEXT, interrupt);
+	/* Since then the task may have left its CPU. Of an event, all before it are known. */
+	if (p->options.task && recs_lost_since(p, p->at.at, p->options.at_ns))
+		walk_stop(p, XVT_PATH_END_HOLE, NULL, "events of %s:%u were lost at that time",
+			  p->rings[p->at.ring].ring->machine->name, p->rings[p->at.ring].ring->cpu);
 	walk(p);
 	return p->err;
 }
@@ -236,7 +262,7 @@ void xvt_path_free(struct xvt_path *p)
 	free(p->seen);
 	free(p->texts);
 	free(p->text_slots);
-	free(p->lost);
+	xvtrace_holes_free(p->holes);
 	free(p->marks);
 	free(p->steps);
 	free(p);

@@ -103,6 +103,12 @@ static void walk_injection(struct xvt_path *p, uint32_t i, int tid)
 			  s.task);
 		return;
 	}
+	/* Another one may have been injected since, or raised since the last injection before. */
+	if (recs_lost(p, p->host, j.prev == NONE ? 0 : p->recs[j.prev].ns, rec_latest(entry))) {
+		walk_stop(p, XVT_PATH_END_HOLE, NULL, "events of %s were lost in between",
+			  p->host->name);
+		return;
+	}
 	/* Of softirqs and of ftrace's own events the vector is not known. */
 	if (entry->kind == REC_IRQ_ENTRY && entry->b && entry->b != p->recs[j.at].a) {
 		walk_stop(p, XVT_PATH_END_HOLE, NULL,
@@ -117,8 +123,6 @@ static void walk_injection(struct xvt_path *p, uint32_t i, int tid)
 			  p->recs[j.at].a);
 		return;
 	}
-	if (walk_lost(p, &p->recs[a], &p->recs[j.at]))
-		return;
 	if (count > 1) {
 		if (!walk_guesses(p, NULL, "vector %d was raised %u times before its injection",
 				  p->recs[j.at].a, count))
@@ -131,7 +135,8 @@ static void walk_injection(struct xvt_path *p, uint32_t i, int tid)
 
 /* -- the vCPU's thread was woken ------------------------------------------------------- */
 
-/* Whether another thread of the machine's VMM had a CPU in between, and so may have raised it. */
+/* Whether another thread of the machine's VMM had a CPU in between, or may have had one, and so may
+ * have raised it. */
 static bool others_ran(struct xvt_path *p, const struct xvtrace_machine *m, int tid, int waker,
 		       size_t from, uint64_t to_ns)
 {
@@ -153,8 +158,11 @@ static bool others_ran(struct xvt_path *p, const struct xvtrace_machine *m, int 
 
 		if (!p->rings[k].ring || p->rings[k].ring->machine != p->host)
 			continue;
-		while (at != NONE && (at >= from || p->recs[at].kind != REC_SWITCH))
+		while (at != NONE && (at >= from || (p->recs[at].kind != REC_SWITCH &&
+						     p->recs[at].kind != REC_LOST)))
 			at = p->recs[at].before;
+		if (at != NONE && p->recs[at].kind == REC_LOST)
+			return true;
 		if (at != NONE && p->recs[at].b != waker && p->recs[at].b != tid &&
 		    thread_at(p, p->recs[at].b, p->recs[at].ns).machine == m)
 			return true;

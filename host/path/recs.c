@@ -248,10 +248,7 @@ static int link_ring(struct xvt_path *p, struct rec *r, uint32_t i)
 	ring->last = i;
 	if (r->kind == REC_SENT || r->kind == REC_RECEIVED)
 		return add_to(&p->marks, &p->mark_count, &p->mark_room, i);
-	if (r->kind != REC_LOST)
-		return 0;
-	r->key = r->before == NONE ? 0 : p->recs[r->before].ns;
-	return add_to(&p->lost, &p->lost_count, &p->lost_room, i);
+	return 0;
 }
 
 static void note_kinds(struct xvt_path *p)
@@ -306,15 +303,18 @@ size_t recs_before(const struct xvt_path *p, uint64_t ns)
 bool recs_lost(const struct xvt_path *p, const struct xvtrace_machine *m, uint64_t from_ns,
 	       uint64_t to_ns)
 {
-	for (size_t i = 0; i < p->lost_count; i++) {
-		const struct rec *r = &p->recs[p->lost[i]];
+	const struct xvtrace_point from = { .ns = from_ns }, to = { .ns = to_ns };
 
-		const uint64_t begin_ns = r->key > r->bound_ns ? r->key - r->bound_ns : 0;
+	return xvtrace_hole_between(p->holes, m, NULL, &from, &to);
+}
 
-		if (rec_machine(p, r) == m && begin_ns < to_ns && rec_latest(r) > from_ns)
-			return true;
-	}
-	return false;
+bool recs_lost_since(const struct xvt_path *p, uint32_t at, uint64_t to_ns)
+{
+	const struct rec *r = &p->recs[at];
+	const struct xvtrace_ring *ring = p->rings[r->ring].ring;
+	const struct xvtrace_point from = { ring, r->ns, r->bound_ns }, to = { .ns = to_ns };
+
+	return xvtrace_hole_between(p->holes, NULL, ring, &from, &to);
 }
 
 const struct xvtrace_machine *rec_machine(const struct xvt_path *p, const struct rec *r)

@@ -44,9 +44,9 @@ static const struct switches *switches_of(struct xvt_path *p, int tid)
 }
 
 /* Add the time off a CPU, from the range's end back. false: it is not known, because the thread's
- * switches do not come in turns or begin later. */
+ * switches do not come in turns or begin later. *from_ns: the first of them that counts. */
 static bool add_off(struct xvt_path *p, int tid, struct range most, struct range least,
-		    struct xvt_path_step *step)
+		    struct xvt_path_step *step, uint64_t *from_ns)
 {
 	const struct switches *s = switches_of(p, tid);
 	size_t i = s ? XVT_COUNT_TO(s->v, s->count, ns, most.end_ns) : 0;
@@ -65,6 +65,7 @@ static bool add_off(struct xvt_path *p, int tid, struct range most, struct range
 		until_ns = r->ns;
 		later = r;
 	}
+	*from_ns = until_ns;
 	return true;
 }
 
@@ -74,6 +75,7 @@ void taken_by_host(struct xvt_path *p, struct xvt_path_step *s, uint64_t begin_b
 	const int tid = thread_of_vcpu(p, s->ring, s->begin_ns, &s->shares);
 	const uint64_t length = s->end_ns - s->begin_ns;
 	struct range most, least;
+	uint64_t from_ns;
 
 	if (!tid || begin_bound_ns >= XVTRACE_NO_BOUND || end_bound_ns >= XVTRACE_NO_BOUND)
 		return;
@@ -81,7 +83,8 @@ void taken_by_host(struct xvt_path *p, struct xvt_path_step *s, uint64_t begin_b
 	most.end_ns = s->end_ns + end_bound_ns;
 	least.begin_ns = s->begin_ns + begin_bound_ns;
 	least.end_ns = s->end_ns > end_bound_ns ? s->end_ns - end_bound_ns : 0;
-	if (recs_lost(p, p->host, most.begin_ns, most.end_ns) || !add_off(p, tid, most, least, s))
+	if (!add_off(p, tid, most, least, s, &from_ns) ||
+	    recs_lost(p, p->host, from_ns, most.end_ns))
 		return;
 	s->taken_known = true;
 	if (s->taken_most_ns > length || s->shares)

@@ -117,10 +117,14 @@ static uint32_t choose(const struct xvt_path *p, const struct wakings *w, uint32
 		found = k;
 		++*left;
 	}
-	/* The one before the switch away counts if it is behind the switch to the task. */
-	if (w->before != NONE && w->before != settled && ran != NONE &&
-	    order(p, ran, w->before) < 0) {
+	if (w->before == NONE || w->before == settled || ran == NONE)
+		return *left == 1 ? found : NONE;
+	/* The one before the switch away counts if it is behind the switch to the task. Where the
+	 * bounds leave that open, it may be the one all the same, and is no proof. */
+	if (order(p, ran, w->before) < 0) {
 		found = w->before;
+		++*left;
+	} else if (*left && order(p, ran, w->before) == 0) {
 		++*left;
 	}
 	return *left == 1 ? found : NONE;

@@ -912,6 +912,161 @@ START_TEST(a_receiver_that_did_not_wait_came_by_itself)
 }
 END_TEST
 
+/* -- losses that are known late ---------------------------------------------------------- */
+
+/* A LOST record is at the end of its hole, seconds behind the path here. */
+#define LATE "2500000 "
+
+START_TEST(a_hole_may_end_far_behind_the_path)
+{
+	find(HEAD ON_CPUS ASKS ANSWER LATE "g1:1 lost 3\n", 290, 50, false);
+	RUNS("cli-10", 215, 290);
+	ends(XVT_PATH_END_HOLE, "events of g1 were lost");
+	find(HEAD ON_CPUS ASKS ANSWER "320 g1:1 soft 1\n" LATE "g1:1 lost 3\n", 290, 50, false);
+	ck_assert_uint_eq(step_count, 5);
+}
+END_TEST
+
+/* The task may have left its CPU, and come to one. */
+START_TEST(a_task_in_a_hole_has_no_path)
+{
+	const char *story =
+		HEAD ON_CPUS ASKS "200 g1:1 waking cli-10 0 srv-20\n"
+				  "215 g1:0 switch swapper-0 R cli-10\n" LATE "g1:0 lost 3\n";
+
+	find(story, 290, 50, false);
+	ends(XVT_PATH_END_HOLE, "events of g1:0 were lost at that time");
+	ck_assert_int_eq(try_to_find(story, "g1", "cli", 150, 0, false), -ESRCH);
+	ck_assert_ptr_nonnull(strstr(xvt_path_error(p), "on no CPU at that time"));
+	story = HEAD ON_CPUS ASKS LATE "g1:1 lost 3\n";
+	ck_assert_int_eq(try_to_find(story, "g1", "cli", 150, 0, false), -ESRCH);
+	ck_assert_ptr_nonnull(strstr(xvt_path_error(p), "events were lost at that time"));
+}
+END_TEST
+
+/* Its first raise may be among what was lost. */
+START_TEST(a_raise_behind_a_loss_may_be_another_one)
+{
+	find(HEAD ON_CPUS SLEEPS "445 g1:0 lost 3\n" INTERRUPT SOFTIRQ, 500, 50, false);
+	is_softirq();
+	ends(XVT_PATH_END_HOLE, "events were lost before softirq NET_RX");
+	find(HEAD ON_CPUS SLEEPS
+	     "440 g1:0 lost 3\n442 g1:0 soft 3\n444 g1:0 softx 3\n" INTERRUPT SOFTIRQ,
+	     500, 50, false);
+	is_interrupt();
+}
+END_TEST
+
+/* One before the injection, one between the injection and the handler, one that is known late; one
+ * before the last injection, and one behind the handler. */
+START_TEST(an_injection_in_a_hole_is_not_told)
+{
+	static const struct {
+		const char *before, *between, *behind;
+		bool told;
+	} cases[] = {
+		{ "175 h:1 lost 5\n", "", "", false },
+		{ "", "430 h:1 lost 5\n", "", false },
+		{ "", "", LATE "h:1 lost 5\n", false },
+		{ "172 h:1 lost 5\n174 h:0 inject 35 x-501\n", "", "", true },
+		{ "", "", "600 h:1 waking q-503 1 irq\n" LATE "h:1 lost 5\n", true },
+	};
+	char story[4096];
+
+	snprintf(story, sizeof(story), "%s%s%s%s%s%s",
+		 HEAD "0 h:0 switch swapper-0 R x-501\n" SLEEPS, cases[_i].before,
+		 VHOST ACCEPTED INJECTED, cases[_i].between, INTERRUPT SOFTIRQ, cases[_i].behind);
+	find(story, 500, 300, false);
+	is_interrupt();
+	if (!cases[_i].told) {
+		ends(XVT_PATH_END_HOLE, "events of h were lost in between");
+		return;
+	}
+	step(XVT_PATH_RAISED, XVT_PATH_INJECTED, "interrupt 25 virtio0", "g1:io-504", 400, 450);
+}
+END_TEST
+
+/* On the other CPU a thread of the VMM may have run since the loss. */
+START_TEST(a_thread_that_ran_behind_a_loss_may_have_raised_it)
+{
+	find("host 3\nguest g1 2 2000 4\nthread 501 g1:vcpu4\nthread 503 g1:qemu\n"
+	     "1 h:2 switch swapper-0 R bash-901\n"
+	     "5 h:2 lost 3\n" WOKEN_VCPU COMES HANDLES,
+	     100, 35, false);
+	is_handled();
+	ends(XVT_PATH_END_GUESS, "what raised interrupt 25 virtio0");
+	find("host 3\nguest g1 2 2000 4\nthread 501 g1:vcpu4\nthread 503 g1:qemu\n"
+	     "0 h:2 lost 3\n"
+	     "1 h:2 switch swapper-0 R bash-901\n" WOKEN_VCPU COMES HANDLES,
+	     100, 35, false);
+	is_handled();
+	step(XVT_PATH_RAISED, XVT_PATH_VCPU_WOKEN, "interrupt 25 virtio0", "g1:qemu-503", 60, 80);
+}
+END_TEST
+
+/* Another one of that key may have been sent. */
+START_TEST(a_message_in_a_hole_is_no_edge)
+{
+	static const char *const lost[] = { LATE "g2:0 lost 3\n", LATE "g1:1 lost 3\n", "" };
+	char story[4096];
+
+	snprintf(story, sizeof(story), "%s%s",
+		 TRANSMITS "300 g2:0 send 8 srv-20\n" INTERRUPT SOFTIRQ RECEIVES, lost[_i]);
+	find(story, 500, 100, false);
+	if (_i == 1) {
+		/* The wake-up is in that hole, too. */
+		RUNS("cli-10", 470, 500);
+		ends(XVT_PATH_END_HOLE, "events of g1 were lost");
+		return;
+	}
+	is_interrupt();
+	ck_assert_uint_eq(step_count, _i ? 7 : 5);
+}
+END_TEST
+
+/* In two holes it may have left its CPU and come again: they need not be in that part. */
+START_TEST(what_the_host_took_behind_a_hole_is_not_told)
+{
+	static const char *const lost[] = { "", "15 h:0 lost 3\n" };
+	char story[2048];
+
+	snprintf(story, sizeof(story),
+		 HEAD ON_CPUS "5 h:0 waking kw-902 0 irq\n10 g1:0 switch "
+			      "swapper-0 R cli-10\n%s%s",
+		 lost[_i], strstr(ASKS ANSWER, "20 g1:1"));
+	find(story, 290, 50, false);
+	ck_assert_uint_eq(step_count, 5);
+	ck_assert(steps[0].taken_known == !_i);
+}
+END_TEST
+
+/* By the bounds, a wake-up may have been recorded before the task came, or in the moment in which
+ * it left. */
+START_TEST(a_wake_up_near_the_coming_may_be_of_the_leaving)
+{
+	static const char *const before[] = { "60 g1:1 waking cli-10 0 srv-20\n", "" };
+	char story[2048];
+
+	snprintf(story, sizeof(story),
+		 HEAD ON_CPUS "10 g1:0 switch cli-10 S swapper-0\n"
+			      "20 g1:1 switch swapper-0 R srv-20\n%s"
+			      "105 g1:0 switch swapper-0 R cli-10\n"
+			      "106 g1:1 waking cli-10 0 srv-20\n"
+			      "120 g1:0 switch cli-10 S oth-11\n"
+			      "215 g1:0 switch oth-11 S cli-10\n"
+			      "216 g1:1 waking cli-10 0 srv-20\n",
+		 before[_i]);
+	find(story, 290, 100, false);
+	RUNS("cli-10", 215, 290);
+	if (!_i) {
+		ends(XVT_PATH_END_HOLE, "which of 2 wake-ups of cli-10");
+		return;
+	}
+	/* It ended the sleep before. */
+	WOKEN("cli-10", "srv-20", 215, 215);
+}
+END_TEST
+
 Suite *path_suite(void)
 {
 	Suite *s = suite_create("path");
@@ -952,6 +1107,14 @@ Suite *path_suite(void)
 	tcase_add_loop_test(t, a_message_within_the_bounds_is_no_edge, 0, 2);
 	tcase_add_test(t, a_key_may_be_used_again);
 	tcase_add_test(t, a_receiver_that_did_not_wait_came_by_itself);
+	tcase_add_test(t, a_hole_may_end_far_behind_the_path);
+	tcase_add_test(t, a_task_in_a_hole_has_no_path);
+	tcase_add_test(t, a_raise_behind_a_loss_may_be_another_one);
+	tcase_add_loop_test(t, an_injection_in_a_hole_is_not_told, 0, 5);
+	tcase_add_test(t, a_thread_that_ran_behind_a_loss_may_have_raised_it);
+	tcase_add_loop_test(t, a_message_in_a_hole_is_no_edge, 0, 3);
+	tcase_add_loop_test(t, what_the_host_took_behind_a_hole_is_not_told, 0, 2);
+	tcase_add_loop_test(t, a_wake_up_near_the_coming_may_be_of_the_leaving, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }
