@@ -789,6 +789,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 		}
 	free(p->types);
 	free(p->vcpus);
+	xvtrace_holes_free(p->holes);
 	free(p->places);
 	free(p->rings);
 	free(p->machines);

@@ -147,6 +147,8 @@ struct xvt_pf {
 	size_t vcpu_count;
 	size_t vcpu_room;
 	bool vcpus_known;
+	struct xvtrace_holes *holes;	    /* with vCPUs */
+	const struct xvtrace_machine *host; /* likewise */
 	size_t open_bytes;
 	struct xvt_proto packet;
 	struct xvt_proto compact; /* CompactSched of the bundle that is written */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * perfetto_vcpus.c - when the thread of a vCPU was on no CPU of the host, by the host's switches,
- * on a track of the guest; see perfetto_parts.h. A time is told when its end is known: across a
- * loss of the host's events nothing is.
+ * on a track of the guest; see perfetto_parts.h. A time is told when its end is known, up to the
+ * first hole of a CPU of the host: in it, the thread may have come to that CPU. The LOST record is
+ * at the end of the hole, so the holes are found before.
  */
 #include "export/perfetto_parts.h"
 
@@ -51,7 +52,8 @@ static int find_threads(struct xvt_pf *p, uint32_t host)
 	if (p->vcpu_count)
 		qsort(p->vcpus, p->vcpu_count, sizeof(*p->vcpus), by_tid);
 	share_tracks(p);
-	return 0;
+	p->host = xvtrace_machine(p->x->trace, host);
+	return p->vcpu_count ? xvtrace_holes_new(&p->holes, p->x->reader) : 0;
 }
 
 static struct xvt_pf_vcpu *vcpu_of(const struct xvt_pf *p, int32_t tid)
@@ -105,15 +107,27 @@ static const char *first_of(const struct xvt_pf_vcpu *v, bool came)
 	return came ? "waits for a CPU" : "sleeps or waits for a CPU";
 }
 
-/* It was on no CPU up to then. came: it has one now. */
-static int end_time(struct xvt_pf *p, struct xvt_pf_vcpu *v, uint64_t ns, bool came)
+/* Up to when it is known that it was on no CPU. */
+static uint64_t known_to(const struct xvt_pf *p, const struct xvt_pf_vcpu *v, uint64_t ns)
 {
+	const struct xvtrace_point from = { .ns = v->since_ns }, to = { .ns = ns };
+	const struct xvtrace_hole *hole =
+		p->holes && v->off ? xvtrace_hole_between(p->holes, p->host, NULL, &from, &to)
+				   : NULL;
+
+	return hole && hole->begin_ns < ns ? hole->begin_ns : ns;
+}
+
+/* It was on no CPU up to to_ns. came: it has one then. */
+static int end_time(struct xvt_pf *p, struct xvt_pf_vcpu *v, uint64_t to_ns, bool came)
+{
+	const uint64_t ns = known_to(p, v, to_ns);
 	const bool woken = v->sleeps && v->woken_ns && v->woken_ns < ns;
 	const uint64_t first_to = woken ? v->woken_ns : ns;
 	int err = 0;
 
 	if (v->off)
-		err = put_time(p, v, first_of(v, came), v->since_ns, first_to);
+		err = put_time(p, v, first_of(v, came && ns == to_ns), v->since_ns, first_to);
 	if (!err && v->off && woken)
 		err = put_time(p, v, "waits for a CPU", first_to, ns);
 	v->off = false;

@@ -128,8 +128,25 @@ static int take(struct xvtrace_holes *h, const struct xvtrace_event *ev, uint64_
 	return err;
 }
 
+struct watched {
+	const struct xvtrace_reader *of;
+	bool stopped;
+};
+
+/* The caller's reader stays where it is. */
+static bool watch(void *arg, uint64_t ns)
+{
+	struct watched *w = arg;
+	const struct xvtrace_reader *at = w->of->members ? w->of->current : w->of;
+
+	(void)ns;
+	w->stopped = !w->of->watch(w->of->watch_arg, at ? at->event.pub.ns : 0);
+	return !w->stopped;
+}
+
 static int read_all(struct xvtrace_holes *h, struct xvtrace_reader *of)
 {
+	struct watched watched = { .of = of };
 	const bool by_wall = of->wall_to_ns != UINT64_MAX;
 	const struct xvtrace_event *ev;
 	struct xvtrace_reader *r;
@@ -141,12 +158,14 @@ static int read_all(struct xvtrace_holes *h, struct xvtrace_reader *of)
 	r->from_ns = of->from_ns;
 	r->wall_from_ns = of->wall_from_ns;
 	r->watch_flag = of->watch_flag;
-	r->watch = of->watch;
-	r->watch_arg = of->watch_arg;
+	r->watch = of->watch ? watch : NULL;
+	r->watch_arg = &watched;
 	while (!err && h->waiting && (got = xvtrace_next(r, &ev)) > 0)
 		if (ev->ring && ev->ring->number < h->ring_count)
 			err = take(h, ev, by_wall ? UINT64_MAX : of->to_ns);
 	xvtrace_reader_free(r);
+	if (watched.stopped && of->last == 1)
+		of->last = 0; /* its reading has ended, too */
 	return err ? err : got < 0 ? got : 0;
 }
 

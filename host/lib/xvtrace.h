@@ -451,9 +451,10 @@ struct xvtrace_holes;
  * what other rings say of the time in it for all there is. The reader must have XVTRACE_BOUND, and
  * begins to read by this, if it has not. Where the recorder's counters say that a trace that ended
  * lost nothing, this takes no time. Else it is a pass over the events of the range, and of those
- * behind it up to the next record of each ring that lost some; xvtrace_reader_watch() can end it.
- * Memory: 40 bytes a hole; of 65,536 of one ring, the last goes on to the end of the next ones.
- * Of places that are damaged in a file nothing is known. Returns 0, -ENOMEM or a read error.
+ * behind it up to the next record of each ring that lost some; the reader's watch() can end it, and
+ * the reading. Memory: 40 bytes a hole; of 65,536 of one ring, the last goes on to the end of the
+ * next ones. Of places that are damaged in a file nothing is known. Returns 0, -ENOMEM or a read
+ * error.
  */
 int xvtrace_holes_new(struct xvtrace_holes **holes, struct xvtrace_reader *reader);
 /* Before the trace is closed. NULL is allowed. */

@@ -379,4 +379,29 @@ woken_early() {
 }
 check "a thread that was woken before it left its CPU waits for one" woken_early
 
+# CPU 1 loses events from 150 to 900: the thread may have been on it. The LOST record comes when the
+# thread is on CPU 0 again.
+"$BUILD/tests/tools/xvt-story" "$work/late.xvt" <<'EOT' || exit 1
+host 2
+guest g1 1 2000
+thread 501 g1:vcpu0
+0 h:0 switch swapper-0 R x-501
+20 h:0 switch x-501 R bash-900
+40 h:0 switch bash-900 S x-501
+100 h:0 switch x-501 R bash-900
+150 h:1 waking bash-900 0 qemu-600
+400 h:0 switch bash-900 S x-501
+500 h:0 switch x-501 S bash-900
+700 h:0 switch bash-900 S x-501
+900 h:1 lost 5
+950 h:0 switch x-501 S bash-900
+970 h:0 switch bash-900 S x-501
+EOT
+late_loss() {
+	rules "$work/late.xvt" || return 1
+	grep '^off ' "$work/facts" | sort -k 10,10n -k 9,9r | awk '{ print $10 % 1000000000 / 1000, $9 }' |
+		diff - <(printf '%s TYPE_SLICE_BEGIN\n%s TYPE_SLICE_END\n' 20 40 100 150 950 970)
+}
+check "a loss that is known late ends what is known of the vCPUs where it begins" late_loss
+
 [ $failures -eq 0 ]
