@@ -363,7 +363,9 @@ struct xvt_analyze {
 	struct lines lines;
 	struct xvt_stall *stalls;
 	size_t stall_count, stall_room;
-	uint64_t stalls_left_out;  /* short ones that had no room */
+	uint64_t stalls_left_out;    /* short ones that had no room */
+	struct xvt_vcpu_state *held; /* states.c: their verdicts take the guest's first switch */
+	size_t held_count, held_room;
 	struct xvt_losses *losses; /* by ring, then by machine; sorted at the end */
 	size_t loss_count;
 	struct timers *timers; /* by machine; NULL: without XVT_ANALYZE_TIMER */

@@ -3,7 +3,14 @@
  * times whose sums cpu.c makes. */
 #include "analyze/parts.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/vec.h"
+
+/* Beyond this, the verdict of new ones is that they cannot be told. */
+#define HELD_MOST 65536u
 
 static int give(struct xvt_analyze *a, struct xvt_vcpu_state *s, const char *state,
 		uint64_t begin_ns, uint64_t end_ns)
@@ -68,6 +75,53 @@ static int give_taken(struct xvt_analyze *a, struct xvt_vcpu_state *s, const str
 	return give(a, s, i->off ? "waits" : "preempted", waits_ns, i->end_ns);
 }
 
+/*
+ * What the guest was at in that time is not known. It was not recorded only in a trace without any
+ * of its switches, which is not known before its end.
+ */
+static int give_unknown(struct xvt_analyze *a, struct xvt_vcpu_state *s, const struct interval *i)
+{
+	const struct guest *g = &a->guests[s->ring->machine->number];
+
+	s->verdict = XVT_UNTOLD;
+	if (interval_is_untold(i) || g->switches || a->held_count == HELD_MOST)
+		return give(a, s, "off", i->begin_ns, i->end_ns);
+	if (xvt_grow(&a->held, &a->held_room, a->held_count + 1, sizeof(*s)))
+		return -ENOMEM;
+	s->begin_ns = i->begin_ns;
+	s->end_ns = i->end_ns;
+	a->held[a->held_count++] = *s;
+	return 0;
+}
+
+/* Those of a machine; NULL: all that are left. */
+static int give_held(struct xvt_analyze *a, const struct xvtrace_machine *machine,
+		     enum xvt_verdict verdict)
+{
+	size_t left = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < a->held_count && !err; i++) {
+		struct xvt_vcpu_state *s = &a->held[i];
+
+		if (machine && s->ring->machine != machine) {
+			a->held[left++] = *s;
+			continue;
+		}
+		s->verdict = verdict;
+		err = give(a, s, "off", s->begin_ns, s->end_ns);
+	}
+	a->held_count = left;
+	return err;
+}
+
+static int event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev)
+{
+	if (!a->held_count || ev->kind != XVTRACE_EVENT || t->kind != PART_SWITCH)
+		return 0;
+	return give_held(a, ev->machine, XVT_UNTOLD);
+}
+
 static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval *i)
 {
 	const struct wanting *w = &i->wanting;
@@ -80,10 +134,8 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 
 	if (guest_was_paused(a, v, i->begin_ns, i->end_ns))
 		return give(a, &s, "paused", i->begin_ns, i->end_ns);
-	if (interval_is_untold(i) || w->unknown) {
-		s.verdict = interval_is_untold(i) ? XVT_UNTOLD : XVT_NOT_RECORDED;
-		return give(a, &s, "off", i->begin_ns, i->end_ns);
-	}
+	if (interval_is_untold(i) || w->unknown)
+		return give_unknown(a, &s, i);
 	if (w->idle)
 		return give(a, &s, "idle", i->begin_ns, i->end_ns);
 	if (w->begin_ns <= i->begin_ns)
@@ -97,14 +149,20 @@ static int interval(struct xvt_analyze *a, struct vcpu *v, const struct interval
 
 static int end(struct xvt_analyze *a)
 {
-	(void)a;
-	return 0;
+	return give_held(a, NULL, XVT_NOT_RECORDED);
+}
+
+static void fini(struct xvt_analyze *a)
+{
+	free(a->held);
 }
 
 const struct analysis analysis_states = {
 	.bit = XVT_ANALYZE_STATES,
 	.name = "states",
+	.event = event,
 	.running = running,
 	.interval = interval,
 	.end = end,
+	.fini = fini,
 };

@@ -189,11 +189,15 @@ static int to_file(struct xvt_export *x, const char *path, const struct format *
 		write_err = x->given ? xvt_out_close(&out) : out.err;
 	}
 	xvt_watch_end(watch);
-	if (err && !write_err)
+	if (err && !write_err && x->given)
+		xvt_error(xvtrace_info(x->trace)->path,
+			  "%s after %" PRIu64 " events; what is in %s is incomplete",
+			  strerror(-err), x->given, shown_path);
+	else if (err && !write_err)
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	if (write_err)
 		xvt_error(shown_path, "cannot write: %s%s", xvt_output_why(write_err),
-			  err ? "" : "; what is there is incomplete");
+			  err && !x->given ? "" : "; what is there is incomplete");
 	return write_err ? write_err : err;
 }
 

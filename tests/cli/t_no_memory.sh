@@ -62,4 +62,29 @@ all_of() {
 all_of "a file" "$work/out.xvt" "$work/out.xvt"
 all_of "a folder" "$work/out" "$work/out/" --rotate-time 0.1 --compress idle --snapshot-when 'event text txet == 1'
 all_of "a compressed file, put in order later" "$work/out.xvt" "$work/out.xvt" -z 1 --order later
+# An export that ends with an error, because an allocation failed: the file is whole, or not there, or
+# said to be incomplete.
+{
+	printf 'host 2\nguest g1 1 2000\nthread 501 g1:vcpu0\n0 h:0 switch swapper-0 R x-501\n'
+	seq 1 100 | awk '{ printf "%d g1:0 mark text%d\n", 10 * $1, $1 }'
+} | "$BUILD/tests/tools/xvt-story" "$work/story.xvt" || exit 1
+# incomplete FORMAT: until an allocation is not reached; some ended with a part of the file
+incomplete() {
+	local number rc parts=0
+	"$xvtrace" export -q --format "$1" "$work/story.xvt" "$work/whole" || return 1
+	for ((number = 1; ; number++)); do
+		rm -f "$work/part" "$work/failed"
+		XVT_NO_MEMORY=$number XVT_NO_MEMORY_LOG=$work/failed timeout -s KILL $LIMIT_S \
+			"$BUILD/tests/tools/xvt-no-memory" export -q --format "$1" "$work/story.xvt" "$work/part" 2>"$work/err"
+		rc=$?
+		[ -s "$work/failed" ] || break
+		if [ $rc -ne 0 ] && [ -e "$work/part" ] && ! cmp -s "$work/part" "$work/whole"; then
+			grep -q "incomplete" "$work/err" || { cat "$work/err"; return 1; }
+			parts=$((parts + 1))
+		fi
+	done
+	[ $number -gt 50 ] && [ $parts -gt 0 ]
+}
+check "export to Perfetto says of a part of a file that it is one" incomplete perfetto
+
 [ $failures -eq 0 ]

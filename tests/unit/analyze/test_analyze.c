@@ -1976,6 +1976,53 @@ START_TEST(a_message_that_ends_in_a_hole_is_not_told)
 }
 END_TEST
 
+static enum xvt_verdict off_verdict;
+static unsigned int off_count;
+
+static int see_state(void *arg, const struct xvt_vcpu_state *s)
+{
+	(void)arg;
+	if (strcmp(s->state, "off") != 0)
+		return 0;
+	ck_assert_uint_eq(s->begin_ns, STORY_BEGIN_NS + 20 * US);
+	ck_assert_uint_eq(s->end_ns, STORY_BEGIN_NS + 40 * US);
+	off_verdict = s->verdict;
+	off_count++;
+	return 0;
+}
+
+/* Before the guest's first switch: as `cpu` says. */
+START_TEST(a_state_before_the_first_switch_is_not_one_without_switches)
+{
+	static const char *const switches[] = { "", "100 g1:0 switch swapper-0 R work-10\n" };
+	const struct xvt_analyze_options o = { .analyses = XVT_ANALYZE_STATES, .state = see_state };
+	const char *path = scratch_path("story.xvt");
+	const struct xvtrace_event *ev;
+	struct xvtrace_error error;
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 HEAD "0 h:0 switch swapper-0 R x-501\n"
+		      "20 h:0 switch x-501 R bash-900\n"
+		      "40 h:0 switch bash-900 R x-501\n"
+		      "50 g1:0 raise 9 irq\n"
+		      "50 g1:0 softx 9\n"
+		      "60 g1:0 softx 9\n%s",
+		 switches[_i]);
+	off_count = 0;
+	story_make(story, path);
+	ck_assert_msg(!xvtrace_open(&trace, path, 0, &error), "%s", error.text);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(reader, XVTRACE_BOUND | XVTRACE_STATES), 0);
+	ck_assert_int_eq(xvt_analyze_new(&a, &o, trace, reader), 0);
+	while (xvtrace_next(reader, &ev) > 0)
+		ck_assert_int_eq(xvt_analyze_feed(a, ev), 0);
+	ck_assert_int_eq(xvt_analyze_end(a), 0);
+	ck_assert_uint_eq(off_count, 1);
+	ck_assert_int_eq(off_verdict, _i ? XVT_UNTOLD : XVT_NOT_RECORDED);
+}
+END_TEST
+
 static TCase *late_losses(void)
 {
 	TCase *t = tcase_create("late-losses");
@@ -1991,6 +2038,7 @@ static TCase *late_losses(void)
 	tcase_add_loop_test(t, a_timer_may_be_set_anew_in_a_hole, 0, 3);
 	tcase_add_loop_test(t, an_interrupt_is_not_told_in_a_hole_of_the_host, 0, 4);
 	tcase_add_loop_test(t, a_message_that_ends_in_a_hole_is_not_told, 0, 5);
+	tcase_add_loop_test(t, a_state_before_the_first_switch_is_not_one_without_switches, 0, 2);
 	return t;
 }
 
