@@ -126,7 +126,7 @@ static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xv
 /*
  * Makes a node from what the drain proves of a record, if the last node's line, which gives `ns`,
  * agrees with that. Returns false if it does not, or if the two looks around the record are so far
- * apart that the machine may have been stopped between them unreported: the record waits for a
+ * apart that the machine may have been paused between them unreported: the record waits for a
  * measurement as long as one may come.
  */
 static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,

@@ -155,7 +155,7 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 	r->clock.map.suspect_ns = b->before_ns;
 }
 
-void xvt_ring_stopped(struct xvt_ring *r)
+void xvt_ring_paused(struct xvt_ring *r)
 {
 	xvt_ring_bump_epoch(r);
 	xvt_clock_map_stopped(&r->clock.map,

@@ -205,7 +205,7 @@ struct xvt_ring_drain {
 	bool rolled_back;      /* the region was rolled back: the next piece says so */
 	bool read_failed;      /* the newest read of its file failed */
 	bool bad_words;	       /* the newest look found invalid words */
-	bool back_while_still; /* a rollback was found since the machine stopped */
+	bool back_while_still; /* a rollback was found since the machine was paused */
 	uint32_t nr_before;
 	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
 	uint64_t passed_before; /* passed_clock before the newest look */
@@ -217,11 +217,11 @@ struct xvt_ring_drain {
 
 /* What session/ has found out about the guest. Written by session/; ring/ only reads it. */
 struct xvt_ring_guest {
-	bool still;	    /* the VMM reports that the machine is stopped */
+	bool still;	    /* the VMM reports that the machine is paused */
 	bool unseen;	    /* not looked at, because its memory is being restored */
 	bool barred;	    /* the machine is barred: the merge does not wait for it */
 	bool loose;	    /* placed records are emitted in the loose lane, see merge/merge.h */
-	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
+	bool quiet;	    /* paused or silent: no answer will confirm records that wait */
 	bool wide;	    /* the guest answers, but no answer has confirmed them for long */
 	bool patience_over; /* records waited long: any inferred node may place them */
 	bool behind;	    /* own ring: the kernel may have older events than its newest */
@@ -502,9 +502,9 @@ static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint
  * an older number were stamped before it. The side of a border is known for records in flight, too.
  */
 void xvt_ring_bump_epoch(struct xvt_ring *r);
-/* The same, because the VMM reports that the machine is stopped. */
-void xvt_ring_stopped(struct xvt_ring *r);
-/* The machine was stopped from before the last bump until `ns`. */
+/* The same, because the VMM reports that the machine is paused. */
+void xvt_ring_paused(struct xvt_ring *r);
+/* The machine was paused from before the last bump until `ns`. */
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
 /* Called once a pass: restores host words that the guest or a rollback has changed. */
 void xvt_ring_keep_words(struct xvt_ring *r);

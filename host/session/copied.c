@@ -11,10 +11,10 @@
 #include <string.h>
 
 /* Between two looks are XVT_WAIT_FORMAT_NS. */
-#define HALT_LOOKS 20u	/* the report that the old machine stands still comes by then */
-#define REST_LOOKS 200u /* and what it left is in the file by then; a disk may be full */
+#define PAUSE_LOOKS 20u	 /* the report that the old machine stands still comes by then */
+#define REST_LOOKS  200u /* and what it left is in the file by then; a disk may be full */
 /* Its rings may hold each other's records back for that long before these looks begin. */
-#define STALLS	   2u
+#define STALLS	    2u
 
 /* The header of `vm` was just copied and checked; that of `other` is older than its last boot. */
 static bool is_same_boot(const struct xvt_vm *vm, const struct xvt_vm *other)
@@ -92,16 +92,16 @@ static uint64_t rest_looks(const struct xvt_session *s)
 
 bool xvt_vm_copy_waits(struct xvt_vm *vm, const struct xvt_vm *original)
 {
-	if (!original || (original->halted && is_all_read(original)))
+	if (!original || (original->vcpus_off && is_all_read(original)))
 		return false;
-	return vm->copy_looks++ < (original->halted ? rest_looks(vm->session) : HALT_LOOKS);
+	return vm->copy_looks++ < (original->vcpus_off ? rest_looks(vm->session) : PAUSE_LOOKS);
 }
 
 bool xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original)
 {
 	uint32_t i;
 
-	if (!original || !original->halted || !is_all_read(original))
+	if (!original || !original->vcpus_off || !is_all_read(original))
 		return false;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		const struct xvt_ring_host *from = xvt_host_ring_host(&original->region, i);

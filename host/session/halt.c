@@ -97,7 +97,7 @@ static bool is_taken(const struct xvt_session *s, struct xvt_vm *vm, uint64_t no
 	struct xvt_vm_halt *h = &vm->halt;
 	const bool due = h->names_due; /* before this pass, which took the names */
 
-	h->names_due = !xvt_vm_stopped(vm) && xvt_vm_names_due(vm);
+	h->names_due = !xvt_vm_is_paused(vm) && xvt_vm_names_due(vm);
 	if (!s->joined)
 		h->patience_clock = now;
 	else if (earlier(h->patience_clock, s->grace_clock))

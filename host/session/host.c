@@ -40,7 +40,7 @@ struct xvt_session_host {
 	struct cpu *cpus;
 	uint64_t *page; /* aligned */
 	bool on;
-	bool stopped;
+	bool ended;
 	bool bad_reported;
 	int err; /* a read failed: nothing more is read */
 	uint8_t seen[1u << (TID_BITS -
@@ -259,12 +259,12 @@ static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i
 		if (n <= 0)
 			break;
 		put_page(s, h, i, (size_t)n);
-		if (!h->stopped && c->ring.clock > until)
+		if (!h->ended && c->ring.clock > until)
 			return true;
 	}
 	if (pages == PAGES_AT_ONCE)
 		return false;
-	if (h->stopped && !c->settled) {
+	if (h->ended && !c->settled) {
 		c->settled = true;
 		c->ring.clock = xvt_u64_larger(c->ring.clock, xvt_clock_read());
 		put_lost(h, i);
@@ -294,7 +294,7 @@ bool xvt_session_host_begins(const struct xvt_session *s)
 {
 	const struct xvt_session_host *h = s->host;
 
-	return h && !h->on && !h->stopped && !h->err && h->vm->phase != XVT_VM_GONE;
+	return h && !h->on && !h->ended && !h->err && h->vm->phase != XVT_VM_GONE;
 }
 
 void xvt_session_host_feed(struct xvt_session *s)
@@ -305,7 +305,7 @@ void xvt_session_host_feed(struct xvt_session *s)
 
 	if (!h || h->vm->phase != XVT_VM_ATTACHED)
 		return;
-	if (!h->on && !h->stopped && !h->err)
+	if (!h->on && !h->ended && !h->err)
 		begin(s, h);
 	if (!h->on)
 		return;
@@ -322,8 +322,8 @@ void xvt_session_host_stop(struct xvt_session *s)
 {
 	struct xvt_session_host *h = s->host;
 
-	if (!h || h->stopped)
+	if (!h || h->ended)
 		return;
-	h->stopped = true;
+	h->ended = true;
 	h->source.record(h->source.arg, false);
 }

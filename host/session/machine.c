@@ -171,8 +171,8 @@ static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 				 "its region is a copy of that of %s, %s: events that were in its "
 				 "rings then may be in the trace for both machines",
 				 original->name,
-				 original->halted ? "whose events were not all written in time"
-						  : "which was not reported to have ended");
+				 original->vcpus_off ? "whose events were not all written in time"
+						     : "which was not reported to have ended");
 	else if (vm->arrived)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "it was recorded where it came from (trace %016" PRIx64

@@ -362,8 +362,8 @@ struct xvt_vm {
 	bool vmm_lost;	      /* the connection of `vmm` has ended */
 	bool any_report;      /* a report has been received */
 	uint64_t stamp_ns;    /* host time of the newest VMM timestamp */
-	bool stopped;	      /* its vCPUs are stopped */
-	bool halted;	      /* they are, or it has ended or moved away */
+	bool paused;	      /* its vCPUs are paused */
+	bool vcpus_off;	      /* no vCPU runs here: paused, ended or moved away */
 	bool ended;	      /* its VMM has ended, and a start will be reported */
 	bool arrived;	      /* it came from another VMM */
 	const char *departed; /* "ended", "moved": what its VMM reported last; NULL: it is here */
@@ -371,11 +371,11 @@ struct xvt_vm {
 	uint64_t departed_attempted; /* its writers' counters since then; status.c */
 	uint32_t departed_seconds;
 	uint32_t away_seconds; /* status.c: since it is gone, or has ended or moved */
-	uint64_t stopped_ns;   /* host time of the stop, not before the recording of the machine */
-	uint64_t stop_ns;      /* the same by the VMM's timestamp; 0: no usable timestamp */
-	uint64_t paused_ns;    /* sum of finished pauses */
-	uint64_t begin_clock;  /* its recording began; machine.c */
-	uint64_t end_clock;    /* and was ended by request, or with its file; 0: it was not */
+	uint64_t paused_at_ns; /* host time of the pause, not before the recording of the machine */
+	uint64_t pause_stamp_ns; /* the same by the VMM's timestamp; 0: no usable timestamp */
+	uint64_t paused_ns;	 /* sum of finished pauses */
+	uint64_t begin_clock;	 /* its recording began; machine.c */
+	uint64_t end_clock;	 /* and was ended by request, or with its file; 0: it was not */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
 	bool freed;    /* left.c: it is about to be freed */
@@ -653,11 +653,11 @@ static inline bool xvt_session_takes_part(const struct xvt_session *s, const str
 	return !is_snapshot(s) || r->snapshot.on;
 }
 
-/* Returns true if the machine's vCPUs are stopped, by its VMM's reports. Silence of a stopped
+/* Returns true if the machine's vCPUs are paused, by its VMM's reports. Silence of a paused
  * machine is no fault. */
-static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
+static inline bool xvt_vm_is_paused(const struct xvt_vm *vm)
 {
-	return vm->stopped;
+	return vm->paused;
 }
 
 /* Returns true if its VMM has ended, or the machine has moved away, by its VMM's reports, and none
@@ -665,7 +665,7 @@ static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
  * measured again, unless a guest answers all the same. */
 static inline bool xvt_vm_ended_or_moved(const struct xvt_vm *vm)
 {
-	return vm->halted && !vm->stopped && !vm->ended;
+	return vm->vcpus_off && !vm->paused && !vm->ended;
 }
 
 /* --- copied.c --- */
@@ -1087,7 +1087,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held);
 
 /* Process a report of the machine's VMM. */
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r);
-/* Time that the machine was stopped within the recording, a current pause included, in ns. */
+/* Time that the machine was paused within the recording, a current pause included, in ns. */
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
 /* `next` is recorded in place of `vm` from here on: it begins in the state that the VMM last
  * reported. */

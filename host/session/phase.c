@@ -8,7 +8,8 @@
 /* Stall time-outs granted to a silent ring whose records wait for inferred nodes, one
  * in each pass. */
 #define WITNESS_STALLS 4
-/* Inside an event without progress for this long while the VMM reports "stopped": in flight. */
+/* An event without progress for this long, of a machine that its VMM reports as paused, is in
+ * flight. */
 #define FROZEN_NS      5000000ull
 
 static uint64_t latest(uint64_t a, uint64_t b)
@@ -169,7 +170,7 @@ static bool has_ended(const struct xvt_ring *r)
 	return xvt_vm_ended_or_moved(vm) || vm->panic.dead || vm->panic.waits;
 }
 
-/* Returns true if a record has no time yet, and will get none: a stopped machine may go on and be
+/* Returns true if a record has no time yet, and will get none: a paused machine may go on and be
  * measured, but one that has ended or moved away will not. Inferred nodes come first. */
 static bool waits_in_vain(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
@@ -180,7 +181,7 @@ static bool waits_in_vain(const struct xvt_session *s, const struct xvt_ring *r,
 }
 
 /* Check a live ring: it may be done, or have to be set aside so that the others go on. */
-static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
+static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool paused)
 {
 	uint64_t silence = xvt_session_silence(s, r, now);
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
@@ -189,16 +190,16 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 	    !r->drain.first && !xvt_ring_ready(r)) {
 		xvt_ring_set_phase(r, XVT_PHASE_DONE);
 		r->clock.map.closed = true;
-	} else if ((stopped || has_ended(r)) && r->drain.last.nest &&
+	} else if ((paused || has_ended(r)) && r->drain.last.nest &&
 		   since(now, r->drain.changed_clock) > ticks(s, FROZEN_NS)) {
 		ring_aside(s, r, false, "stopped inside an event");
-	} else if (stopped && waits(r) &&
+	} else if (paused && waits(r) &&
 		   since(now, latest(latest(r->drain.first->ceiling_clock, r->session.still_clock),
 				     r->measure.inferred_clock)) > ticks(s, XVT_QUIET_NS)) {
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
 	} else if (waits_in_vain(s, r, now)) {
 		ring_aside(s, r, true, "its machine has ended, with a record that has no time yet");
-	} else if (silence > stall && !stopped) {
+	} else if (silence > stall && !paused) {
 		ring_silent(s, r, now, stall);
 		/* A moving word, or an inferred node, must not spare the ring for ever. */
 		if (r->phase == XVT_PHASE_LIVE && !r->drain.idle &&
@@ -215,11 +216,11 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 
 /* A ring set aside becomes live again when the writer inside an event has left it, or another one
  * has entered it since. */
-static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
+static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool paused)
 {
 	if (waits_in_vain(s, r, now))
 		r->clock.map.closed = true;
-	if (r->clock.map.closed || (stopped && waits(r)) ||
+	if (r->clock.map.closed || (paused && waits(r)) ||
 	    (r->drain.last.nest && !earlier(r->session.aside_clock, r->drain.changed_clock)) ||
 	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
 		return;
@@ -267,16 +268,16 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	uint64_t silence = xvt_session_silence(s, r, now);
-	const bool stopped = xvt_vm_stopped(xvt_vm_of_ring(r));
-	const bool quiet = stopped || silence > ticks(s, XVT_QUIET_NS) ||
+	const bool paused = xvt_vm_is_paused(xvt_vm_of_ring(r));
+	const bool quiet = paused || silence > ticks(s, XVT_QUIET_NS) ||
 			   r->drain.last.state == XVT_RING_OFFLINE;
 
 	/* The epoch of a record that is being written now shows that it was begun before this. */
-	if (quiet && !stopped && !r->guest.quiet && r->phase == XVT_PHASE_LIVE && !is_snapshot(s))
+	if (quiet && !paused && !r->guest.quiet && r->phase == XVT_PHASE_LIVE && !is_snapshot(s))
 		xvt_ring_bump_epoch(r);
 	r->guest.quiet = quiet;
-	/* A stopped machine does not answer; any other may, until the ring is set aside. */
-	r->guest.patience_over = stopped || has_ended(r) ||
+	/* A paused machine does not answer; any other may, until the ring is set aside. */
+	r->guest.patience_over = paused || has_ended(r) ||
 				 (waits(r) && since(now, r->drain.first->ceiling_clock) >
 						      ticks(s, s->opt.stall_timeout_ns / 2));
 	/* Freshly drained records are decoded only after this. */
@@ -285,15 +286,15 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		xvt_session_kvm_hear(s, r);
 		r->clock.exact_holds = xvt_session_exact_holds(r);
 	}
-	/* Records that waited for a measurement before the stop may yield inferred nodes from now
+	/* Records that waited for a measurement before the pause may yield inferred nodes from now
 	 * on. */
-	if (stopped && !r->guest.still)
+	if (paused && !r->guest.still)
 		r->session.still_clock = now;
-	r->guest.still = stopped;
+	r->guest.still = paused;
 	if (r->phase == XVT_PHASE_LIVE)
-		while_live(s, r, now, stopped);
+		while_live(s, r, now, paused);
 	else if (r->phase == XVT_PHASE_ASIDE)
-		while_aside(s, r, now, stopped);
+		while_aside(s, r, now, paused);
 	else if (r->phase == XVT_PHASE_DONE && shows_activity(r) && !s->ending)
 		ring_returns(s, r, now);
 	tell_fault(s, r);

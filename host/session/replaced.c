@@ -220,7 +220,7 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 			continue;
 		if (vm->next)
 			retire(s, vm, now, "its old file has no writer any more");
-		else if (vm->deleted && s->opt.follow && !xvt_vm_stopped(vm))
+		else if (vm->deleted && s->opt.follow && !xvt_vm_is_paused(vm))
 			retire(s, vm, now, "it has left: its file was deleted, and it is silent");
 	}
 }

@@ -167,8 +167,8 @@ static void try_join(struct xvt_session *s, uint64_t now)
 			waits |=
 				r->phase == XVT_PHASE_NEW && r->drain.last.state == XVT_RING_ONLINE;
 		}
-		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_stopped(vm) || vm->halt.step ||
-		    (live && !waits))
+		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_is_paused(vm) ||
+		    vm->halt.step || (live && !waits))
 			continue;
 		if (!timeout)
 			return;
@@ -258,9 +258,9 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 		char why[256];
 
-		/* The memory of a stopped machine changes only while its VMM loads its state. */
+		/* The memory of a paused machine changes only while its VMM loads its state. */
 		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->next_look_clock) ||
-		    xvt_vm_stopped(vm))
+		    xvt_vm_is_paused(vm))
 			continue;
 		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
 		if (vm->passive ? xvt_passive_attach(s, vm, why, sizeof(why))

@@ -29,7 +29,7 @@ static bool clocks_are_there(struct xvt_session *s)
 
 			if (!r && online)
 				r = xvt_vm_wake_ring(s, vm, k);
-			if (r && r->phase == XVT_PHASE_NEW && !xvt_vm_stopped(vm) && online)
+			if (r && r->phase == XVT_PHASE_NEW && !xvt_vm_is_paused(vm) && online)
 				return false;
 		}
 	}

@@ -191,7 +191,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (vm->phase != XVT_VM_ATTACHED || !vm->looked || xvt_vm_stopped(vm))
+		if (vm->phase != XVT_VM_ATTACHED || !vm->looked || xvt_vm_is_paused(vm))
 			continue;
 		if (!vm->stall.barred)
 			charge(s, vm, now, ns);

@@ -294,7 +294,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	if (v->phase == XVT_VM_GONE)
 		xvt_json_add_text(j, "why", v->why);
 	add_waits(j, v);
-	xvt_json_add_bool(j, "stopped", xvt_vm_stopped(v));
+	xvt_json_add_bool(j, "stopped", xvt_vm_is_paused(v));
 	xvt_json_add_u64(j, "paused_ns", xvt_vm_paused_ns(s, v));
 	xvt_json_add_u64(j, "memory_limit_bytes", xvt_pool_most(&v->pool));
 	xvt_json_add_u64(j, "memory_bytes", xvt_pool_used(&v->pool));

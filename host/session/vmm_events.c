@@ -91,10 +91,10 @@ static uint64_t not_behind(const struct xvt_session *s, uint64_t ns, uint64_t cl
 /* Length of the current pause up to `ns`, as far as it lies in the machine's recording. */
 static uint64_t pause_until(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t ns)
 {
-	if (!vm->stopped)
+	if (!vm->paused)
 		return 0;
 	ns = not_behind(s, not_behind(s, ns, s->off_clock), vm->end_clock);
-	return since(ns, vm->stopped_ns);
+	return since(ns, vm->paused_at_ns);
 }
 
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm)
@@ -107,14 +107,14 @@ static void pause_begins(const struct xvt_session *s, struct xvt_vm *vm, uint64_
 {
 	const uint64_t begin_ns = host_ns(s, vm->begin_clock);
 
-	vm->stopped = true;
-	vm->stopped_ns = !found && at_ns > begin_ns ? at_ns : begin_ns;
+	vm->paused = true;
+	vm->paused_at_ns = !found && at_ns > begin_ns ? at_ns : begin_ns;
 }
 
 static void pause_ends(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns)
 {
 	vm->paused_ns += pause_until(s, vm, at_ns);
-	vm->stopped = false;
+	vm->paused = false;
 }
 
 static uint32_t nr_rings(const struct xvt_vm *vm)
@@ -132,7 +132,7 @@ static void ask_epoch(struct xvt_vm *vm)
 	xvt_vm_wake_used(vm->session, vm);
 	for (i = 0; i < nr_rings(vm); i++) {
 		if (vm->rings[i])
-			xvt_ring_stopped(vm->rings[i]);
+			xvt_ring_paused(vm->rings[i]);
 	}
 }
 
@@ -149,8 +149,9 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 	for (i = 0; i < nr_rings(vm); i++) {
 		if (!vm->rings[i])
 			continue;
-		if (vm->stop_ns && until_ns)
-			xvt_clock_map_paused(&vm->rings[i]->clock.map, vm->stop_ns, until_ns);
+		if (vm->pause_stamp_ns && until_ns)
+			xvt_clock_map_paused(&vm->rings[i]->clock.map, vm->pause_stamp_ns,
+					     until_ns);
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
 		vm->rings[i]->measure.answer_clock = now; /* silence begins anew */
 		vm->rings[i]->guest.still = false;
@@ -226,7 +227,7 @@ uint64_t xvt_session_vm_last_ns(const struct xvt_vm *vm)
 /* Only a change of state within the machine's recording is one for readers. */
 static enum xvt_note_kind kind_of(const struct xvt_vm *vm, const struct xvt_vmm_report *r)
 {
-	const bool first = !vm->any_report && !vm->stopped && !r->realtime_ns;
+	const bool first = !vm->any_report && !vm->paused && !r->realtime_ns;
 
 	if (vm->end_clock || (r->event == XVT_VMM_RUNNING && first))
 		return XVT_NOTE_TEXT;
@@ -243,7 +244,7 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 				    .why = r->why,
 				    .after = "" };
 	char at[SECONDS_LEN], pause[SECONDS_LEN], text[3 * SECONDS_LEN + 32];
-	const bool again = r->event == XVT_VMM_RUNNING && vm->stopped;
+	const bool again = r->event == XVT_VMM_RUNNING && vm->paused;
 
 	seconds(at, at_ns);
 	if (r->err) {
@@ -272,7 +273,7 @@ void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why)
 }
 
 /* Returns true for a report that only a machine makes that is here. One whose kernel panicked may
- * still be stopped, and run without it. */
+ * still be paused, and run without it. */
 static bool shows_life(const struct xvt_vm *vm, enum xvt_vmm_event event)
 {
 	if (vm->panic.dead)
@@ -314,16 +315,16 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
-		vm->halted = true;
-		if (!vm->stopped) {
+		vm->vcpus_off = true;
+		if (!vm->paused) {
 			pause_begins(s, vm, at_ns, !vm->any_report && !r->realtime_ns);
-			vm->stop_ns = exact ? at_ns + WALL_NS : 0;
+			vm->pause_stamp_ns = exact ? at_ns + WALL_NS : 0;
 			ask_epoch(vm);
 		}
 		break;
 	case XVT_VMM_RUNNING:
-		vm->halted = false;
-		if (vm->stopped)
+		vm->vcpus_off = false;
+		if (vm->paused)
 			stood_still(vm, exact ? at_ns : 0);
 		pause_ends(s, vm, at_ns);
 		measure_at_once(vm);
@@ -334,20 +335,20 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	case XVT_VMM_RESET:
 	case XVT_VMM_WOKEN:
-		vm->halted = false;
+		vm->vcpus_off = false;
 		measure_at_once(vm);
 		break;
 	case XVT_VMM_GONE:
 		if (!vm->departed && (!r->err || r->err == -EPIPE))
 			xvt_vm_depart(vm, "ended", r->why);
 		vm->since.crashed |= r->err == -EPIPE;
-		vm->halted = r->err != -ENOTCONN;
+		vm->vcpus_off = r->err != -ENOTCONN;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
 		xvt_vm_depart(vm, "moved", r->why);
-		vm->halted = true;
+		vm->vcpus_off = true;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_PANICKED:
@@ -363,16 +364,16 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	vm->any_report = true;
 }
 
-static void tell_found_stopped(struct xvt_session *s, struct xvt_vm *vm)
+static void tell_found_paused(struct xvt_session *s, struct xvt_vm *vm)
 {
 	char at[SECONDS_LEN], after[SECONDS_LEN + 8];
 	const struct xvt_state_note n = { .kind = XVT_NOTE_PAUSED,
-					  .at_ns = vm->stopped_ns,
+					  .at_ns = vm->paused_at_ns,
 					  .before = "stopped",
 					  .why = "before its recording began",
 					  .after = after };
 
-	snprintf(after, sizeof(after), ", at %s", seconds(at, vm->stopped_ns));
+	snprintf(after, sizeof(after), ", at %s", seconds(at, vm->paused_at_ns));
 	xvt_session_note_state(s, vm, &n);
 }
 
@@ -391,12 +392,12 @@ void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 
 void xvt_vm_hand_over(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm *next)
 {
-	if (vm->stopped) {
+	if (vm->paused) {
 		pause_begins(s, next, 0, true);
-		tell_found_stopped(s, next);
+		tell_found_paused(s, next);
 	}
 	pause_ends(s, vm, host_ns(s, next->begin_clock));
-	next->halted = next->stopped;
+	next->vcpus_off = next->paused;
 	next->any_report = vm->any_report;
 }
 

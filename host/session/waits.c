@@ -53,7 +53,7 @@ static enum xvt_vm_waits of_region(const struct xvt_vm *vm)
 {
 	if (!vm->passive && vm->region.size < xvt_region_min_size(1, XVT_ALIGN_MIN))
 		return XVT_WAITS_SIZE;
-	if (xvt_vm_stopped(vm))
+	if (xvt_vm_is_paused(vm))
 		return XVT_WAITS_PAUSED;
 	if (vm->passive)
 		return XVT_WAITS_RING;
@@ -81,7 +81,7 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 	}
 	if (sums.events || sums.lost || comes)
 		return XVT_WAITS_NOT;
-	if (xvt_vm_stopped(vm))
+	if (xvt_vm_is_paused(vm))
 		return XVT_WAITS_PAUSED;
 	return live || vm->passive ? XVT_WAITS_EVENT : online ? XVT_WAITS_CLOCK : XVT_WAITS_WRITER;
 }

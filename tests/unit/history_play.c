@@ -397,7 +397,7 @@ static void stop(struct play *p, const struct op *op)
 
 		if (p->h->vm[i] != op->ring)
 			continue;
-		xvt_ring_stopped(r);
+		xvt_ring_paused(r);
 		b = &r->words.bumps[(r->words.nr_bumps - 1) % XVT_BUMPS];
 		b->before_ns = b->after_ns = p->now;
 		r->clock.map.suspect_ns = r->clock.map.stop_ns = p->now;

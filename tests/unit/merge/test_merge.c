@@ -837,7 +837,7 @@ START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
 	engine_node(&e, 0, 100 * MS);
 	engine_write(&e, 0, 104 * MS);
 	engine_drain(&e, 0);
-	xvt_ring_stopped(e.rings[0]);
+	xvt_ring_paused(e.rings[0]);
 	ck_assert(e.rings[0]->clock.map.suspect);
 	e.rings[0]->words.bumps[0].before_ns = 105 * MS;
 	e.rings[0]->words.bumps[0].after_ns = 105 * MS;

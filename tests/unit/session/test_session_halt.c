@@ -170,7 +170,7 @@ static void ck_paused(const struct xvt_vm *vm, uint64_t least_ns, uint64_t most_
 static void pass_time(struct xvt_vm *vm, uint64_t ns)
 {
 	vm->begin_clock -= ticks(s, ns);
-	vm->stopped_ns -= ns;
+	vm->paused_at_ns -= ns;
 	vm->end_clock -= vm->end_clock ? ticks(s, ns) : 0;
 }
 
@@ -190,11 +190,11 @@ START_TEST(a_pause_counts_where_it_is_recorded)
 	pass_time(vm, 5 * SECOND_NS);
 	ck_paused(vm, 5 * SECOND_NS, most_ns);
 	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
-	ck_assert(xvt_vm_stopped(as));
+	ck_assert(xvt_vm_is_paused(as));
 	pass_time(as, 5 * SECOND_NS);
 	ck_paused(as, 5 * SECOND_NS, most_ns);
 	report(vm, XVT_VMM_RUNNING); /* the VMM knows one machine */
-	ck_assert(!xvt_vm_stopped(as));
+	ck_assert(!xvt_vm_is_paused(as));
 	ck_paused(vm, 5 * SECOND_NS, most_ns);
 	ck_paused(as, 5 * SECOND_NS, most_ns);
 }
@@ -213,7 +213,7 @@ START_TEST(a_pause_that_is_not_recorded_counts_nothing)
 	pass_time(vm, 5 * SECOND_NS);
 	ck_paused(vm, 0, 0);
 	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
-	ck_assert(xvt_vm_stopped(as));
+	ck_assert(xvt_vm_is_paused(as));
 	pass_time(as, 5 * SECOND_NS);
 	report(vm, XVT_VMM_RUNNING);
 	ck_paused(vm, 0, 0);
@@ -223,7 +223,7 @@ START_TEST(a_pause_that_is_not_recorded_counts_nothing)
 	until_stopped(as);
 	report(vm, XVT_VMM_RUNNING);
 	ck_assert_int_eq(xvt_session_vm_start(as, UID, &as, why, sizeof(why)), 0);
-	ck_assert(!xvt_vm_stopped(as));
+	ck_assert(!xvt_vm_is_paused(as));
 	ck_paused(as, 0, 0);
 }
 END_TEST

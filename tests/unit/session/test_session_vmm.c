@@ -154,14 +154,14 @@ START_TEST(a_pause_is_as_long_as_the_stamps_say)
 {
 	uint64_t now = realtime();
 
-	ck_assert(!xvt_vm_stopped(vm));
+	ck_assert(!xvt_vm_is_paused(vm));
 	report(XVT_VMM_RUNNING, 0);
 	report(XVT_VMM_STOPPED, now - 2500 * MS);
-	ck_assert(xvt_vm_stopped(vm));
+	ck_assert(xvt_vm_is_paused(vm));
 	/* It lasts. */
 	ck_paused(2500 * MS - NEAR_NS, UINT64_MAX);
 	report(XVT_VMM_RUNNING, now - 2200 * MS);
-	ck_assert(!xvt_vm_stopped(vm));
+	ck_assert(!xvt_vm_is_paused(vm));
 	ck_paused(300 * MS - NEAR_NS, 300 * MS + NEAR_NS);
 	report(XVT_VMM_STOPPED, now - 1000 * MS);
 	report(XVT_VMM_STOPPED, now - 500 * MS); /* is said twice, was once */
@@ -249,7 +249,7 @@ START_TEST(what_is_not_known_is_no_pause)
 	report(XVT_VMM_RUNNING, 0);
 	report(XVT_VMM_STOPPED, now - 3000 * MS);
 	report(ends[_i], now - 2000 * MS);
-	ck_assert(!xvt_vm_stopped(vm));
+	ck_assert(!xvt_vm_is_paused(vm));
 	ck_paused(1000 * MS - NEAR_NS, 1000 * MS + NEAR_NS);
 }
 END_TEST
@@ -257,7 +257,7 @@ END_TEST
 START_TEST(sleeping_is_no_pause)
 {
 	report(XVT_VMM_SUSPENDED, realtime() - 3000 * MS);
-	ck_assert(!xvt_vm_stopped(vm));
+	ck_assert(!xvt_vm_is_paused(vm));
 	report(XVT_VMM_WOKEN, realtime());
 	ck_paused(0, 0);
 }
@@ -701,8 +701,8 @@ START_TEST(a_region_that_is_not_formatted)
 	ck_assert_ptr_ne(g2, vm);
 	s->opt.note = NULL;
 	xvt_session_vmm_report(g2, &r);
-	ck_assert(xvt_vm_stopped(g2));
-	ck_assert(!xvt_vm_stopped(vm));
+	ck_assert(xvt_vm_is_paused(g2));
+	ck_assert(!xvt_vm_is_paused(vm));
 	/* Its VMM loads its state: the region is taken when that is complete. */
 	ck_assert_int_eq(copy_file(scratch_path("region"), path), 0);
 	xvt_store(&((struct xvt_host_page *)(g2->region.map + vm->region.g.host_off))->attach_id,
@@ -836,13 +836,13 @@ START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 	struct xvt_piece piece = { .ceiling_clock = old };
 
 	let_wait(r, &piece, now);
-	vm->stopped = true;
+	vm->paused = true;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
 	r->session.still_clock = old;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
-	vm->stopped = false;
+	vm->paused = false;
 	wait_no_more(r);
 }
 END_TEST
