@@ -14,7 +14,8 @@
 # 5. Each outside library has one file.
 # 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
 #    is used there alone.
-# 7. The guest's module, where `make guest` has built it: a file calls those further down in the list
+# 7. A machine: only session/machine_state.c sets its state.
+# 8. The guest's module, where `make guest` has built it: a file calls those further down in the list
 #    of guest/linux/xvtrace.h only.
 set -eu
 build=${1:-build}
@@ -262,6 +263,14 @@ while read -r part file field; do
 	done < <(grep -rnE "[.>]$part\.$field\b" host --include='*.[ch]' | grep -v "^host/ring/$file:"
 		grep -nE "\b[ad]->$field\b" host/ring/*.c | grep -v "^host/ring/$file:")
 done < <(private_fields)
+
+# ------------------------------------------------------------------ machines
+
+# The attach of a passive ring is the one that the setter does not check.
+while IFS= read -r line; do
+	complain "$line: xvt_vm_set_state() alone changes the state of a machine"
+done < <(grep -rnE '(->|\.)phase = XVT_VM_|halt\.step = |\.step = XVT_HALT_' host tests bench --include='*.[ch]' |
+	grep -vE '^host/session/(machine_state|passive)\.c:')
 
 # ------------------------------------------------------------------ the guest's module
 

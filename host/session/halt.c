@@ -4,10 +4,10 @@
  * starts it again. A stop has the steps of a recording's end (finish.c), one after the other, each
  * at the end of a pass:
  *
- *   OFF      switched off in the machine's rings, which are drained until they are finished
- *   CLOSED   the rings are not read any more; what was copied goes out in its order
- *   WRITTEN  all of it is in the trace, with the counters, and on its way into the file
- *   DONE     the region says what the file has, and is free for another recorder
+ *   SWITCHED_OFF  in the machine's rings, which are drained until they are finished
+ *   CLOSED        the rings are not read any more; what was copied goes out in its order
+ *   WRITTEN       all of it is in the trace, with the counters, and on its way into the file
+ *   STOPPED       the region says what the file has, and is free for another recorder
  *
  * A machine that is started again is another one in the trace, NAME.2, as one whose file was
  * replaced (replaced.c): its clock and its counters begin anew.
@@ -36,12 +36,13 @@ static uint32_t rings_of(const struct xvt_vm *vm)
 	return vm->rings ? vm->region.g.ring_count : 0;
 }
 
-static void is_done(struct xvt_session *s, struct xvt_vm *vm)
+static void finish_stop(struct xvt_session *s, struct xvt_vm *vm)
 {
 	if (vm->phase != XVT_VM_GONE)
-		xvt_vm_close(s, vm);
+		xvt_vm_close(s, vm, XVT_STATE_STOPPED);
+	else
+		xvt_vm_set_state(vm, XVT_STATE_STOPPED);
 	snprintf(vm->why, sizeof(vm->why), "by request of uid %u", vm->halt.uid);
-	vm->halt.step = XVT_HALT_DONE;
 }
 
 static void tell_stop(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
@@ -61,11 +62,13 @@ void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 	struct xvt_session *s = vm->session;
 	struct xvt_vm_halt *h = &vm->halt;
 
-	*h = (struct xvt_vm_halt){ .step = XVT_HALT_OFF, .uid = uid };
+	if (vm->phase == XVT_VM_ATTACHED && xvt_vm_set_state(vm, XVT_STATE_SWITCHED_OFF))
+		return;
+	h->uid = uid;
 	vm->end_clock = xvt_clock_read_ordered();
 	tell_stop(s, vm, uid);
 	if (vm->phase != XVT_VM_ATTACHED) {
-		is_done(s, vm);
+		finish_stop(s, vm);
 		return;
 	}
 	xvt_vm_switch_off(s, vm);
@@ -131,7 +134,7 @@ static void close_rings(struct xvt_session *s, struct xvt_vm *vm)
 		r->mark.open = false;
 	}
 	vm->looked = false;
-	vm->halt.step = XVT_HALT_CLOSED;
+	xvt_vm_set_state(vm, XVT_STATE_CLOSED);
 }
 
 static bool is_emitted(const struct xvt_vm *vm)
@@ -172,7 +175,7 @@ static void write_end(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	xvt_session_put_stats(s, false, false);
 	xvt_session_stage_checkpoint(s, true);
 	vm->halt.bytes = s->checkpoint_bytes;
-	vm->halt.step = XVT_HALT_WRITTEN;
+	xvt_vm_set_state(vm, XVT_STATE_WRITTEN);
 }
 
 /* All of the machine is in the file: its region says so. */
@@ -186,19 +189,24 @@ static void leave(struct xvt_session *s, struct xvt_vm *vm)
 			xvt_drain_release(ring_of(vm, i), true);
 	}
 	xvt_store_release(&xvt_host_region_page(&vm->region)->attach_id, 0);
-	is_done(s, vm);
+	finish_stop(s, vm);
 }
 
 static void go_on(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
-	if (vm->phase == XVT_VM_GONE) /* its file was truncated meanwhile */
-		is_done(s, vm);
-	if (vm->halt.step == XVT_HALT_OFF && is_taken(s, vm, now))
+	if (xvt_vm_state(vm) == XVT_STATE_LOST) /* its file was truncated */
+		finish_stop(s, vm);
+	if (xvt_vm_state(vm) == XVT_STATE_SWITCHED_OFF && is_taken(s, vm, now))
 		close_rings(s, vm);
-	if (vm->halt.step == XVT_HALT_CLOSED && is_emitted(vm))
+	if (xvt_vm_state(vm) == XVT_STATE_CLOSED && is_emitted(vm))
 		write_end(s, vm, now);
-	if (vm->halt.step == XVT_HALT_WRITTEN && xvt_trace_written(s->trace) >= vm->halt.bytes)
+	if (xvt_vm_state(vm) == XVT_STATE_WRITTEN && xvt_trace_written(s->trace) >= vm->halt.bytes)
 		leave(s, vm);
+}
+
+static bool is_stopping(const struct xvt_vm *vm)
+{
+	return xvt_vm_stop_wanted(vm) && xvt_vm_state(vm) != XVT_STATE_STOPPED;
 }
 
 void xvt_session_halt_pass(struct xvt_session *s, uint64_t now)
@@ -211,24 +219,24 @@ void xvt_session_halt_pass(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (!vm->halt.step || vm->halt.step == XVT_HALT_DONE)
+		if (!is_stopping(vm))
 			continue;
 		go_on(s, vm, now);
-		n += vm->halt.step != XVT_HALT_DONE;
+		n += is_stopping(vm);
 	}
 	s->nr_halting = n;
 }
 
 int xvt_session_vm_stopping(const struct xvt_vm *vm)
 {
-	if (!vm->halt.step || vm->halt.step == XVT_HALT_DONE)
+	if (!is_stopping(vm))
 		return 0;
 	return vm->session->disk_full ? -ENOSPC : -EAGAIN;
 }
 
 bool xvt_session_vm_is_stopped(const struct xvt_vm *vm)
 {
-	return vm->halt.step != XVT_HALT_NONE;
+	return xvt_vm_stop_wanted(vm);
 }
 
 size_t xvt_session_stopped(const struct xvt_session *s)
@@ -258,6 +266,7 @@ int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as, ch
 	*as = err ? NULL : vm->next;
 	if (err && err != -ENOENT && err != -ENODATA)
 		return err;
+	xvt_vm_set_state(vm, XVT_STATE_GONE);
 	vm->halt = (struct xvt_vm_halt){ 0 };
 	vm->refused = (struct xvt_vm_refusal){ 0 };
 	if (err)

@@ -117,7 +117,7 @@ static int attach(struct xvt_session *s, struct xvt_session_host *h)
 	xvt_vm_announce(s, vm);
 	for (i = 0; i < vm->region.g.ring_count; i++)
 		xvt_own_ring_attach(s, vm, i, h->source.cpus[i], &h->cpus[i].ring);
-	vm->phase = XVT_VM_ATTACHED;
+	xvt_vm_set_state(vm, XVT_STATE_RECORDED);
 	xvt_session_stall_attach(s, vm);
 	return 0;
 }

@@ -34,7 +34,7 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 			xvt_clock_pages_fini(&vm->rings[i]->measure.pages);
 		}
 	}
-	vm->phase = XVT_VM_GONE;
+	xvt_vm_set_state(vm, xvt_vm_stop_wanted(vm) ? XVT_STATE_LOST : XVT_STATE_GONE);
 }
 
 /* The rate before any measurement: the host's, if both use the same counter. The host of a salvaged
@@ -216,7 +216,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 		if (r->account.took_over && r->drain.last.attempted)
 			xvt_ring_announce(s, r);
 	}
-	vm->phase = XVT_VM_ATTACHED;
+	xvt_vm_set_state(vm, XVT_STATE_RECORDED);
 	vm->meta_more = true; /* what is there already, also if no ring is in use yet */
 	xvt_session_stall_attach(s, vm);
 	if (!is_snapshot(s))

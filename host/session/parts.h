@@ -14,6 +14,7 @@
 #include "base/container.h"
 #include "base/time.h"
 #include "merge/merge.h"
+#include "session/machine_state.h"
 #include "session/session.h"
 #include "trace/write.h"
 #include "vmm/doorbell.h"
@@ -132,12 +133,6 @@ struct xvt_session_way {
 	uint64_t gap_ns;     /* between two moves */
 };
 
-enum xvt_vm_phase {
-	XVT_VM_WAITING, /* the region is not formatted: the guest is still booting */
-	XVT_VM_ATTACHED,
-	XVT_VM_GONE, /* the region is unusable from here on; vm->why says why */
-};
-
 /* Counters of a recording. */
 struct xvt_sums {
 	uint64_t machines;
@@ -182,19 +177,10 @@ struct xvt_file_id {
 	ino_t ino;
 };
 
-/* The steps of a stop by request, see halt.c. */
-enum xvt_halt_step {
-	XVT_HALT_NONE,
-	XVT_HALT_OFF,
-	XVT_HALT_CLOSED,
-	XVT_HALT_WRITTEN,
-	XVT_HALT_DONE,
-};
-
 /* A machine's recording that is stopped by request. */
 struct xvt_vm_halt {
-	enum xvt_halt_step step;
-	uint32_t uid; /* who asked */
+	enum xvt_halt_step step; /* set by machine_state.c */
+	uint32_t uid;		 /* who asked */
 	uint64_t off_clock;
 	uint64_t patience_clock; /* what its rings take from then on counts */
 	uint64_t finished_clock; /* when its rings were finished; 0: not yet */
@@ -284,8 +270,9 @@ struct xvt_vm {
 	struct xvt_file_id file; /* the region's file */
 	struct xvt_owner *owner; /* the user whose file it is, see share.c */
 
-	/* machine.c: region, rings and memory. replaced.c also sets `phase` and `why`. */
-	enum xvt_vm_phase phase;
+	enum xvt_vm_phase phase; /* set by machine_state.c */
+
+	/* machine.c: region, rings and memory. replaced.c and halt.c also set `why`. */
 	char why[256];
 	struct xvt_host_region region;
 	struct xvt_ring **rings;  /* region.g.ring_count; NULL: unused so far, see unused.c */
@@ -651,6 +638,18 @@ static inline bool is_salvage(const struct xvt_session *s)
 static inline bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	return !is_snapshot(s) || r->snapshot.on;
+}
+
+/* Returns true if a user stopped the machine's recording, and has not started it again. */
+static inline bool xvt_vm_stop_wanted(const struct xvt_vm *vm)
+{
+	return vm->halt.step != XVT_HALT_NONE;
+}
+
+/* Returns true if the recorder reads the machine's rings. */
+static inline bool xvt_vm_is_read(const struct xvt_vm *vm)
+{
+	return vm->phase == XVT_VM_ATTACHED && vm->halt.step < XVT_HALT_CLOSED;
 }
 
 /* Returns true if the machine's vCPUs are paused, by its VMM's reports. Silence of a paused
@@ -1049,8 +1048,9 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 /* Record the file that the machine's path has now, as another machine, vm->next. Returns 0, or
  * -errno with the reason in `why`. */
 int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
-/* Read nothing more of the machine, and close its region: the claim of this recorder ends. */
-void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm);
+/* Read nothing more of the machine, which gets the state `to`, and close its region: the claim of
+ * this recorder ends. */
+void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vm_state to);
 
 /* --- halt.c --- */
 

@@ -50,7 +50,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	if (is_snapshot(s))
 		return; /* a snapshot changes nothing in the region */
 	xvt_drain_advance_cons(r);
-	if (s->off_clock || xvt_vm_of_ring(r)->halt.step)
+	if (s->off_clock || xvt_vm_stop_wanted(xvt_vm_of_ring(r)))
 		return; /* too late to begin: recording would go on without a recorder */
 	r->words.enable = r->mode;
 	xvt_store_release(&r->host->enable, r->words.enable);

@@ -140,7 +140,7 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
 }
 
-void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm)
+void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vm_state to)
 {
 	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 
@@ -162,7 +162,7 @@ void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm)
 		r->measure.source = NULL;
 		xvt_ring_retire(r);
 	}
-	vm->phase = XVT_VM_GONE;
+	xvt_vm_set_state(vm, to);
 	xvt_session_exact_close(vm); /* the source reads the region */
 	xvt_host_region_close(&vm->region);
 	xvt_passive_close(vm);
@@ -180,7 +180,7 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const
 	}
 	snprintf(vm->why, sizeof(vm->why), "%s", why);
 	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
-	xvt_vm_close(s, vm);
+	xvt_vm_close(s, vm, XVT_STATE_GONE);
 }
 
 /* Look for a replacement of the newest machine of a path, also when that machine is gone. */
@@ -212,7 +212,7 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 
 		/* A machine that is stopped by request stays so, whatever comes under its path. */
-		if (xvt_vm_is_host(vm) || vm->halt.step || !xvt_session_files_turn(s, i))
+		if (xvt_vm_is_host(vm) || xvt_vm_stop_wanted(vm) || !xvt_session_files_turn(s, i))
 			continue;
 		if (!vm->next)
 			look_for_next(s, vm);

@@ -332,7 +332,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	s->parked_proof_ns =
 		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->parked_clock);
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED && s->vms[i]->halt.step < XVT_HALT_CLOSED)
+		if (xvt_vm_is_read(s->vms[i]))
 			vm_begin(s, s->vms[i]);
 		xvt_session_service_clocks(s);
 	}

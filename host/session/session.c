@@ -168,7 +168,7 @@ static void try_join(struct xvt_session *s, uint64_t now)
 				r->phase == XVT_PHASE_NEW && r->drain.last.state == XVT_RING_ONLINE;
 		}
 		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_is_paused(vm) ||
-		    vm->halt.step || (live && !waits))
+		    xvt_vm_stop_wanted(vm) || (live && !waits))
 			continue;
 		if (!timeout)
 			return;
@@ -328,9 +328,9 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 {
 	uint64_t before = vm->meta_pos;
 
-	if (vm->own || vm->phase != XVT_VM_ATTACHED || vm->halt.step >= XVT_HALT_CLOSED ||
+	if (vm->own || !xvt_vm_is_read(vm) ||
 	    (!vm->nr_active && !vm->request_seq && !vm->request_refused && !vm->meta_more &&
-	     !s->off_clock && !vm->halt.step))
+	     !s->off_clock && !xvt_vm_stop_wanted(vm)))
 		return;
 	if (s->disk_full) {
 		vm->meta_more = true; /* it stays where it is */

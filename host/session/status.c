@@ -119,7 +119,7 @@ static void watch_departed(struct xvt_vm *vm)
 /* A machine that was stopped by request is not away: it may be started. */
 static void count_away(struct xvt_vm *vm)
 {
-	const bool away = !vm->halt.step && (vm->phase == XVT_VM_GONE || vm->departed);
+	const bool away = !xvt_vm_stop_wanted(vm) && (vm->phase == XVT_VM_GONE || vm->departed);
 
 	if (!away)
 		vm->away_seconds = 0;
@@ -239,13 +239,9 @@ static bool worth_a_line(const struct xvt_ring *r)
 
 static const char *vm_phase(const struct xvt_vm *v)
 {
-	static const char *const phases[] = {
-		[XVT_VM_WAITING] = "waiting", [XVT_VM_ATTACHED] = "attached", [XVT_VM_GONE] = "gone"
-	};
+	const enum xvt_vm_state state = xvt_vm_state(v);
 
-	if (!v->halt.step && v->phase == XVT_VM_ATTACHED && v->departed)
-		return v->departed;
-	return !v->halt.step ? phases[v->phase] : v->phase == XVT_VM_GONE ? "stopped" : "stopping";
+	return state == XVT_STATE_RECORDED && v->departed ? v->departed : xvt_vm_state_shown(state);
 }
 
 static void add_waits(struct xvt_json *j, const struct xvt_vm *v)

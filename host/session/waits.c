@@ -88,7 +88,7 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 
 enum xvt_vm_waits xvt_session_vm_waits(const struct xvt_vm *vm)
 {
-	if (xvt_vm_is_host(vm) || vm->halt.step || vm->next || vm->waits.failed)
+	if (xvt_vm_is_host(vm) || xvt_vm_stop_wanted(vm) || vm->next || vm->waits.failed)
 		return XVT_WAITS_NOT;
 	if (vm->phase == XVT_VM_ATTACHED)
 		return of_rings(vm);

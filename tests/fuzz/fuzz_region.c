@@ -569,6 +569,20 @@ int __wrap_xvt_ring_set_phase(struct xvt_ring *r, enum xvt_ring_phase to)
 	return err;
 }
 
+/* Nor one of its machine's state. */
+int __real_xvt_vm_set_state(struct xvt_vm *vm, enum xvt_vm_state to);
+int __wrap_xvt_vm_set_state(struct xvt_vm *vm, enum xvt_vm_state to);
+int __wrap_xvt_vm_set_state(struct xvt_vm *vm, enum xvt_vm_state to)
+{
+	const enum xvt_vm_state from = xvt_vm_state(vm);
+	int err = __real_xvt_vm_set_state(vm, to);
+
+	if (err)
+		fuzz_finding("state %s of the machine cannot follow %s", xvt_vm_state_shown(to),
+			     xvt_vm_state_shown(from));
+	return err;
+}
+
 /* ------------------------------------------------------------------ the host */
 
 static void record(uint8_t what, uint8_t shape, uint8_t passes)

@@ -18,7 +18,7 @@ FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FUZZ_CFLAGS = -std=gnu11 -O1 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(FUZZ_SAN) $(HOST_DEFS) -Ishared -Ihost -Itests/fuzz \
 	$(HOST_PKG_CFLAGS) -include tests/fuzz/guest_memory.h
-FUZZ_WRAP = -Wl,--wrap=xvt_host_region_check,--wrap=xvt_ring_attach,--wrap=xvt_vm_wake_ring,--wrap=xvt_vm_wake_used,--wrap=xvt_ring_snapshot_begin,--wrap=xvt_vm_read_metadata,--wrap=xvt_session_snapshot_copying,--wrap=xvt_drain_resync,--wrap=xvt_drain_release,--wrap=xvt_ring_set_phase
+FUZZ_WRAP = -Wl,--wrap=xvt_host_region_check,--wrap=xvt_ring_attach,--wrap=xvt_vm_wake_ring,--wrap=xvt_vm_wake_used,--wrap=xvt_ring_snapshot_begin,--wrap=xvt_vm_read_metadata,--wrap=xvt_session_snapshot_copying,--wrap=xvt_drain_resync,--wrap=xvt_drain_release,--wrap=xvt_ring_set_phase,--wrap=xvt_vm_set_state
 
 FUZZ_CC_libfuzzer = clang
 FUZZ_FLAGS_libfuzzer = -fsanitize=fuzzer-no-link -DXVT_FUZZ_LIBFUZZER

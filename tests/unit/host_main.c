@@ -71,6 +71,7 @@ static void add_loop_suites(SRunner *runner)
 	srunner_add_suite(runner, session_wake_suite());
 	srunner_add_suite(runner, session_way_suite());
 	srunner_add_suite(runner, session_halt_suite());
+	srunner_add_suite(runner, machine_state_suite());
 }
 
 static void add_other_suites(SRunner *runner)

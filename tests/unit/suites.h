@@ -66,6 +66,7 @@ Suite *schedules_suite(void);
 /* session */
 Suite *control_suite(void);
 Suite *session_halt_suite(void);
+Suite *machine_state_suite(void);
 Suite *server_suite(void);
 Suite *snapshot_suite(void);
 Suite *drain_reads_suite(void);

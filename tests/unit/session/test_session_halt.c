@@ -254,7 +254,7 @@ START_TEST(it_is_kept_while_it_is_stopped)
 	rec.vm->left_out = rec.vm->deleted = true;
 	xvt_session_free_left(s);
 	ck_assert_uint_eq(s->nr_vms, 1);
-	rec.vm->halt.step = XVT_HALT_NONE;
+	xvt_vm_set_state(rec.vm, XVT_STATE_GONE);
 	xvt_session_free_left(s);
 	ck_assert_uint_eq(s->nr_vms, 0);
 }

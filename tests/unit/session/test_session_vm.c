@@ -1129,7 +1129,7 @@ START_TEST(users_have_equal_shares_whatever_their_machines)
 	}
 	for (i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "many%u", i);
-		xvt_vm_close(s, xvt_session_find(s, name));
+		xvt_vm_close(s, xvt_session_find(s, name), XVT_STATE_GONE);
 	}
 	ck_assert_uint_eq(rec.vm->pool.budget, memory);
 	ck_assert(!rec.vm->pool.lent->shared);

@@ -244,7 +244,6 @@ START_TEST(what_keeps_it_awake)
 		s->off_clock = before.off_clock;   \
 		s->opt = before.opt;               \
 		s->merge = before.merge;           \
-		vm->phase = XVT_VM_ATTACHED;       \
 		vm->request_seq = 0;               \
 	} while (0)
 	KEEPS(r->drain.idle = false);
