@@ -16,7 +16,7 @@ HOST_LOADED_PKGS += $(SECCOMP_PKG)
 ifneq ($(SECCOMP_PKG),)
 HOST_SONAMES += -DXVT_SECCOMP_SONAME=$(call soname,libseccomp,libseccomp.so)
 endif
-# host/cli/screen.c loads this one, where it is installed.
+# host/top/screen.c loads this one, where it is installed.
 NCURSES_PKG := $(shell pkg-config --exists ncursesw 2>/dev/null && echo ncursesw)
 ifneq ($(NCURSES_PKG),)
 HOST_SONAMES += -DXVT_NCURSES_SONAME=$(call soname,ncursesw,libncursesw.so.6)

@@ -14,9 +14,9 @@
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
-#include "cli/top.h"
-#include "cli/top_screen.h"
-#include "cli/top_tint.h"
+#include "top/top.h"
+#include "top/interactive.h"
+#include "top/tint.h"
 
 #define LEAST_DELAY_NS 100000000u
 

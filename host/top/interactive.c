@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* top_screen.c - see top_screen.h: the keys, the selected machine, and when to ask again. */
+/* interactive.c - see interactive.h: the keys, the selected machine, and when to ask again. */
 #define _GNU_SOURCE
-#include "cli/top_screen.h"
+#include "top/interactive.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "cli/screen.h"
-#include "cli/top_tint.h"
+#include "top/screen.h"
+#include "top/tint.h"
 
 struct view {
 	struct xvt_top *t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* top_screen.h - `xvtrace top` on a terminal. */
+/* interactive.h - `xvtrace top` on a terminal. */
 #ifndef XVT_TOP_SCREEN_H
 #define XVT_TOP_SCREEN_H
 
-#include "cli/top.h"
+#include "top/top.h"
 
 /*
  * Takes the terminal, shows the machines and asks again each `delay_ns`, until the user ends it,

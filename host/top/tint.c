@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* top_tint.c - see top_tint.h. */
+/* tint.c - see tint.h. */
 #define _GNU_SOURCE
-#include "cli/top_tint.h"
+#include "top/tint.h"
 
 #include <stdio.h>
 #include <string.h>

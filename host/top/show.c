@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* top_show.c - the lines of `xvtrace top`: see top.h. */
+/* show.c - the lines of `xvtrace top`: see top.h. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/out.h"
-#include "cli/top.h"
+#include "top/top.h"
 
 #define NAME_LEAST 8u
 #define NAME_MOST  40u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* top.c - see top.h: the rates and their history, kept from answer to answer. */
 #define _GNU_SOURCE
-#include "cli/top.h"
+#include "top/top.h"
 
 #include <errno.h>
 #include <stdlib.h>

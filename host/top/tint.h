@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* top_tint.h - which parts of a machine's line of `xvtrace top` are in colour. */
+/* tint.h - which parts of a machine's line of `xvtrace top` are in colour. */
 #ifndef XVT_TOP_TINT_H
 #define XVT_TOP_TINT_H
 
 #include <stddef.h>
 
-#include "cli/screen.h"
-#include "cli/top.h"
+#include "top/screen.h"
+#include "top/top.h"
 
 /* Where the head of a table has its columns. All are 0 before the first head. */
 struct xvt_top_heads {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* test_top_tint.c - the coloured parts of a machine's line of `xvtrace top`. */
+/* test_tint.c - the coloured parts of a machine's line of `xvtrace top`. */
 #include "suites.h"
 
 #include <string.h>
 
-#include "cli/top_tint.h"
+#include "top/tint.h"
 
 static const char head[] = "MACHINE  STATE         EVENTS/S  LOST/S      LAG";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* screen.c - the only file that includes ncurses, which the first use loads. */
 #define _GNU_SOURCE
-#include "cli/screen.h"
+#include "top/screen.h"
 
 #include <errno.h>
 #include <stdio.h>
