@@ -424,13 +424,12 @@ static int say_reclocked(const struct xvt_export *x)
 		if (err)
 			return err;
 		explain(&r, how, sizeof(how));
-		fprintf(stderr,
-			"%s:%u %s: within %.1f us -> %.1f us, half of the time %.1f -> %.1f us "
-			"(%s, %" PRIu64 " samples, %zu epoch%s)\n",
-			ring ? ring->machine->name : "?", ring ? ring->cpu : 0, r.source,
-			(double)r.max_before_ns / 1e3, (double)r.max_after_ns / 1e3,
-			(double)r.half_before_ns / 1e3, (double)r.half_after_ns / 1e3, how,
-			r.samples, r.epochs, r.epochs == 1 ? "" : "s");
+		xvt_log_raw("%s:%u %s: within %.1f us -> %.1f us, half of the time %.1f -> %.1f us "
+			    "(%s, %" PRIu64 " samples, %zu epoch%s)\n",
+			    ring ? ring->machine->name : "?", ring ? ring->cpu : 0, r.source,
+			    (double)r.max_before_ns / 1e3, (double)r.max_after_ns / 1e3,
+			    (double)r.half_before_ns / 1e3, (double)r.half_after_ns / 1e3, how,
+			    r.samples, r.epochs, r.epochs == 1 ? "" : "s");
 	}
 	return 0;
 }
