@@ -181,7 +181,7 @@ done < <(built o | grep -v "^$build/host/\(cli/\|options/\|base/log\.o\|top/scre
 
 while IFS= read -r file; do
 	case $file in
-	host/base/log.c | host/rights/* | host/options/* | host/record/* | host/flight/*) ;;
+	host/base/log.c | host/rights/* | host/options/* | host/select/* | host/record/* | host/flight/*) ;;
 	host/control/* | host/recorder/* | host/cli/*) ;;
 	*) complain "$file includes base/log.h: the engine gives errors as numbers and texts" ;;
 	esac

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
-#include "cli/select.h"
+#include "select/select.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"

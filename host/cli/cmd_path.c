@@ -9,7 +9,7 @@
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/path_perfetto.h"
-#include "cli/select.h"
+#include "select/select.h"
 #include "cli/unfinished.h"
 #include "path/path.h"
 #include "record/standard.h"

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/beside.h"
+#include "select/beside.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/report_follow.h"
-#include "cli/select.h"
+#include "select/select.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/beside.h"
+#include "select/beside.h"
 #include "cli/cmd.h"
-#include "cli/empty.h"
+#include "select/empty.h"
 #include "cli/pager.h"
-#include "cli/select.h"
+#include "select/select.h"
 #include "summary/summary.h"
 #include "record/standard.h"
 #include "record/trace_path.h"

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "cli/beside.h"
+#include "select/beside.h"
 #include "cli/cmd.h"
-#include "cli/empty.h"
-#include "cli/select.h"
+#include "select/empty.h"
+#include "select/select.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"

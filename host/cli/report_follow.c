@@ -17,7 +17,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
-#include "cli/beside.h"
+#include "select/beside.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
 

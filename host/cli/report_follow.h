@@ -3,7 +3,7 @@
 #ifndef XVT_REPORT_FOLLOW_H
 #define XVT_REPORT_FOLLOW_H
 
-#include "cli/select.h"
+#include "select/select.h"
 
 /*
  * Prints the events of the trace, and those that come, until it has its end, no recorder writes it

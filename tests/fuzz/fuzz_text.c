@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/out.h"
-#include "cli/when.h"
+#include "select/when.h"
 #include "control/serve.h"
 #include "lib/parts.h"
 #include "recorder/recorder.h"

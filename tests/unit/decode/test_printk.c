@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/select.h"
+#include "select/select.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

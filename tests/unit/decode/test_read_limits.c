@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "cli/select.h"
+#include "select/select.h"
 #include "decode/limits.h"
 #include "synth.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/select.h"
+#include "select/select.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

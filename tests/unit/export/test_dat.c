@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/select.h"
+#include "select/select.h"
 #include "synth.h"
 
 static struct synth_sink sink;

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "cli/select.h"
+#include "select/select.h"
 #include "decode/decode.h"
 #include "trace/cursor.h"
 #include "synth.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* beside.c - see beside.h. */
-#include "cli/beside.h"
+#include "select/beside.h"
 
 #include <stdbool.h>
 #include <stdio.h>

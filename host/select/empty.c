@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* empty.c - see empty.h. */
-#include "cli/empty.h"
+#include "select/empty.h"
 
 #include <inttypes.h>
 #include <stdio.h>

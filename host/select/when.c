@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* when.c - see when.h. */
-#include "cli/when.h"
+#include "select/when.h"
 
 #include <errno.h>
 #include <stdio.h>

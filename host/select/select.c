@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* select.c - see select.h. */
-#include "cli/select.h"
+#include "select/select.h"
 
 #include "base/digits.h"
 #include "base/log.h"
 #include "base/machine_name.h"
-#include "cli/beside.h"
-#include "cli/empty.h"
-#include "cli/when.h"
+#include "select/beside.h"
+#include "select/empty.h"
+#include "select/when.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* threads.c - see threads.h. */
-#include "cli/threads.h"
+#include "select/threads.h"
 
 #include <sys/stat.h>
 
