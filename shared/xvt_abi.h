@@ -2,10 +2,9 @@
 /*
  * xvt_abi.h - what lies in a region, byte for byte.
  *
- * A region is one shared memory object (QEMU ivshmem BAR2, or any mapped file). It belongs
- * to one VM. The guest writes events into rings, one ring for each writer context (a vCPU,
- * a thread); the host reads them. Little-endian, fixed widths, no pointers, no padding that
- * is not named.
+ * A region is one shared memory object (QEMU ivshmem BAR2, or any mapped file). A region belongs to
+ * one VM. The guest writes events into rings, one ring for each writer context (a vCPU, a thread);
+ * the host reads them. Little-endian, fixed widths, no pointers, no padding that is not named.
  *
  *   0          +--------------------------+
  *              | region header     [once] |  geometry, clock, its writer; magic last
@@ -156,7 +155,7 @@ XVT_ASSERT(offsetof(struct xvt_region_hdr, vm_name) == 168, "region header layou
 
 /* May the host choose this guest's events? A hint: the answer to a request counts. */
 enum xvt_host_events {
-	XVT_HOST_EVENTS_UNKNOWN = 0, /* its owner has not said yet; or an older guest */
+	XVT_HOST_EVENTS_UNKNOWN = 0, /* the owner has not said yet; or an older guest */
 	XVT_HOST_EVENTS_REFUSED = 1,
 	XVT_HOST_EVENTS_ALLOWED = 2,
 };
@@ -230,8 +229,8 @@ enum xvt_backend {
 
 enum xvt_ring_state {
 	XVT_RING_IDLE = 0,    /* initialised, without an owner (CPU never came up) */
-	XVT_RING_ONLINE = 1,  /* its owner runs and answers the mailbox */
-	XVT_RING_OFFLINE = 2, /* its owner is gone in an orderly way */
+	XVT_RING_ONLINE = 1,  /* the owner runs and answers the mailbox */
+	XVT_RING_OFFLINE = 2, /* the owner is gone in an orderly way */
 };
 
 /*
@@ -376,7 +375,7 @@ struct xvt_ring_settled {
 };
 XVT_ASSERT(sizeof(struct xvt_ring_settled) == 128, "settled layout");
 
-/* What a vCPU's clock is made of, by the VMM that owns it: see xvt_vmm_clock.h. All [vmm]. */
+/* The parts of a vCPU's clock, by the VMM that owns it: see xvt_vmm_clock.h. All [vmm]. */
 struct xvt_vmm_clock {
 	uint64_t seq; /* odd while written, 0: never */
 	uint64_t offset;
@@ -420,7 +419,7 @@ struct xvt_ring_host {
 	uint64_t hint_hz;
 	uint64_t reserved3[3];
 
-	/* What trace files already account for, up to cons: a later daemon's base. */
+	/* Counts that trace files already account for, up to cons: a later daemon's base. */
 	uint64_t acc_delivered;
 	uint64_t acc_discarded;
 	uint64_t acc_lost[XVT_LOST_CAUSES];
@@ -529,7 +528,7 @@ struct xvt_mark {
 };
 XVT_ASSERT(sizeof(struct xvt_mark) == 16, "mark layout");
 
-/* So much of the text of a panic is recorded, and shown. */
+/* The length of a panic's text that is recorded, and shown. */
 #define XVT_PANIC_TEXT 128u
 
 #define XVT_MAXNEST    16u /* writers on one ring: task, softirq, irq, NMI and then some */

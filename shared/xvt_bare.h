@@ -72,7 +72,7 @@ struct xvt_bare_op {
 	uint32_t flags;
 };
 
-/* One attempt, as its writer knows it: what the ring must say, from another source. */
+/* An attempt, as its writer knows it: what the ring must say, from another source. */
 struct xvt_bare_log {
 	uint64_t entry; /* clock before xvt_reserve() */
 	uint64_t exit;	/* and after it; 0 = not there yet */

@@ -11,7 +11,7 @@
 
 #include "xvt_ring.h"
 
-/* What is wrong, for the message: "field = value (why)". Strings are constants. */
+/* The fault, for the message: "field = value (why)". Strings are constants. */
 struct xvt_fault {
 	const char *field;
 	const char *why;

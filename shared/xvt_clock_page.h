@@ -70,9 +70,9 @@
 #define XVT_CLOCK_FILE_MAJOR 1u
 
 /*
- * What the recorder shares with the host's own programs, a file for each ring: map it read-only.
- * `host` is read with the host's counter (its host time is the trace's, to the nanosecond);
- * `guest` maps values of the guest's clock: xvt_clock_page_at().
+ * The page that the recorder shares with the host's own programs, a file for each ring: map it
+ * read-only. `host` is read with the host's counter (its host time is the trace's, to the
+ * nanosecond); `guest` maps values of the guest's clock: xvt_clock_page_at().
  */
 struct xvt_clock_file {
 	uint64_t magic; /* last, with release */
@@ -89,7 +89,7 @@ struct xvt_clock_file {
 XVT_ASSERT(sizeof(struct xvt_clock_file) == 768, "clock file layout");
 XVT_ASSERT(offsetof(struct xvt_clock_file, host) == 256, "clock file layout");
 
-/* What a reader gets. Compare host_ns and active_ns only if session and epoch are the same. */
+/* The result of a read. Compare host_ns and active_ns only if session and epoch are the same. */
 struct xvt_clock_now {
 	uint64_t clock;	    /* as it was read */
 	uint64_t host_ns;   /* the host's CLOCK_MONOTONIC, */

@@ -86,7 +86,7 @@ int memcmp(const void *a, const void *b, size_t n);
 
 #define xvt_barrier() __asm__ __volatile__("" ::: "memory")
 
-/* One access of the full width, never torn, never repeated by the compiler. */
+/* An access of the full width, never torn, never repeated by the compiler. */
 #define xvt_load(p)                                     \
 	({                                              \
 		XVT_POINT("load");                      \
@@ -134,13 +134,13 @@ xvt_inline uint64_t xvt_local_fetch_add_(uint64_t *p, uint64_t v)
 	return v;
 }
 
-/* One instruction, so that a nested context never sees half of it. */
+/* A single instruction, so that a nested context never sees half of it. */
 xvt_inline void xvt_local_inc_(uint64_t *p)
 {
 	__asm__ __volatile__("incq %0" : "+m"(*p) : : "memory", "cc");
 }
 
-/* One instruction with its operand in memory; compilers do not fold an atomic load into it. */
+/* A single instruction with its operand in memory; compilers do not fold an atomic load into it. */
 #define xvt_differs_(p, v)                                                     \
 	({                                                                     \
 		bool differs_;                                                 \
@@ -251,7 +251,8 @@ xvt_inline void xvt_local_inc(uint64_t *p)
 	xvt_local_inc_(p);
 }
 
-/* What stamps events where the ring's owner gave no clock. Benchmarks put a counter here. */
+/* The clock that stamps events where the ring's owner gave no clock. Benchmarks put a counter here.
+ */
 #ifndef XVT_CLOCK_READ
 #define XVT_CLOCK_READ() xvt_clock_read()
 #endif

@@ -101,7 +101,7 @@ xvt_inline uint64_t xvt_reader_plain_ts(const struct xvt_reader *r, uint64_t hea
 	return header & XVT_H_SAME ? r->ts : xvt_time_extend(r->ts, header, r->g->ts_bits);
 }
 
-/* Its payload; xvt_header_len() less 8 bytes. */
+/* The payload; xvt_header_len() less 8 bytes. */
 xvt_inline const uint8_t *xvt_reader_plain_payload(const struct xvt_reader *r)
 {
 	return r->copy + (r->pos - r->copy_pos) + sizeof(uint64_t);

@@ -9,7 +9,7 @@
 #include "xvt_writer.h"
 #include "xvt_check.h"
 
-/* What a new region shall look like. 0 means "choose". */
+/* The shape of a new region. 0 means "choose". */
 struct xvt_layout {
 	uint64_t region_size; /* bytes that can be mapped */
 	uint32_t ring_count;
@@ -80,7 +80,7 @@ bool xvt_claim_answer(void *base);
 void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry *g, uint32_t ring);
 
 /*
- * Append one TLV. One caller at a time. Returns 0, or -ENOSPC (counted in `refused`).
+ * Append one TLV. A single caller at a time. Returns 0, or -ENOSPC (counted in `refused`).
  * The payload may be in two parts, so that callers need not copy.
  */
 int xvt_meta_append(void *base, const struct xvt_geometry *g, uint32_t type, uint32_t id,

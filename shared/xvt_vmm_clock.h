@@ -38,7 +38,7 @@
 
 #define XVT_VMM_CLOCK_TRIES 16
 
-/* One VMM thread at a time for each vCPU. */
+/* A single VMM thread at a time for each vCPU. */
 xvt_inline void xvt_vmm_clock_put(struct xvt_vmm_clock *c, int64_t offset, uint64_t ratio,
 				  uint32_t frac)
 {

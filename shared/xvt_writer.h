@@ -46,7 +46,7 @@
 struct xvt_writer {
 	struct xvt_ring_ctl *ctl;
 	struct xvt_ring_host *host;
-	/* What path 1a needs: xvt_writer_remember(). */
+	/* The state that path 1a needs: xvt_writer_remember(). */
 	uint64_t state;	    /* of the host, when a record was last written on another path */
 	uint64_t first;	    /* address of that sub-buffer's first record */
 	uint64_t room;	    /* 64-bit words from there on */
@@ -77,7 +77,7 @@ struct xvt_writer {
 struct xvt_slot {
 	void *payload;	 /* room for the length that was asked for */
 	uint64_t *rec;	 /* the header word */
-	uint64_t header; /* what that word holds, without DONE */
+	uint64_t header; /* the content of that word, without DONE */
 	uint64_t pos;
 	uint64_t end;
 	uint64_t resv; /* ctl->resv, as long as none is reserved after this: xvt_slot_resv() */
@@ -86,7 +86,7 @@ struct xvt_slot {
 	uint32_t mode; /* enum xvt_enable, as found at the entry; not set on path 1a */
 };
 
-/* What an attempt to reserve found at [A]. */
+/* The state that an attempt to reserve found at [A]. */
 struct xvt_look {
 	uint64_t resv;
 	uint64_t before;
@@ -105,7 +105,7 @@ xvt_inline uint64_t xvt_writer_clock(const struct xvt_writer *w)
 	return w->clock(w->clock_arg);
 }
 
-/* What a record with `len` payload bytes takes, without a full stamp. 64 bits: any len. */
+/* The size of a record with `len` payload bytes, without a full stamp. 64 bits: any len. */
 xvt_inline uint64_t xvt_record_size(uint32_t len)
 {
 	return 8 + (((uint64_t)len + 7) & ~7ull);
@@ -117,7 +117,7 @@ xvt_inline uint64_t xvt_record_size(uint32_t len)
 #define XVT_RING_BACKEND XVT_BACKEND_CAS
 #endif
 
-/* What depends on the back-end that this was compiled with. Part of xvt_writer_init(). */
+/* The part that depends on the back-end that this was compiled with. Part of xvt_writer_init(). */
 xvt_inline void xvt_writer_bind(struct xvt_writer *w)
 {
 	w->resv_mask = w->subbuf_mask;
@@ -131,7 +131,7 @@ xvt_inline uint64_t xvt_writer_pos(const struct xvt_writer *w, uint64_t resv)
 	return xvt_resv_pos(XVT_RING_BACKEND, w->subbuf_shift, resv);
 }
 
-/* What ctl->resv holds as long as no record was reserved after this one. */
+/* The value of ctl->resv as long as no record was reserved after this one. */
 xvt_inline uint64_t xvt_slot_resv(const struct xvt_slot *slot)
 {
 	return XVT_RING_BACKEND == XVT_BACKEND_CAS ? slot->end : slot->resv;
@@ -291,7 +291,7 @@ xvt_inline bool xvt_look_proven(const struct xvt_writer *w, const struct xvt_loo
 
 /*
  * Is there room for `size` bytes behind `offset` in the open sub-buffer? Not at offset 0, where
- * the sub-buffer's header is missing, nor at or beyond the end. One comparison for all of it:
+ * the sub-buffer's header is missing, nor at or beyond the end. A single comparison for all of it:
  * offsets from 1 on are legal, and the mask makes the largest of 0 - 1. Nor at an offset that is no
  * multiple of 8: no ring has one, and the next sub-buffer's border is one again.
  */
@@ -396,7 +396,7 @@ xvt_inline void xvt_writer_pad(struct xvt_writer *w, uint64_t from, uint64_t to,
 					  ts, XVT_H_DONE));
 }
 
-/* What the header of the sub-buffer at `pos` will say. */
+/* The header of the sub-buffer at `pos`, as it will be. */
 xvt_inline void xvt_writer_sample(const struct xvt_writer *w, struct xvt_subbuf_hdr *h,
 				  uint64_t pos, uint64_t ts, uint32_t epoch, uint32_t mode)
 {
@@ -416,7 +416,7 @@ xvt_inline void xvt_writer_sample(const struct xvt_writer *w, struct xvt_subbuf_
 	h->discarded = (uint32_t)xvt_load(&c->discarded);
 }
 
-/* What closes the sub-buffer before position `next`: in the back-end. */
+/* The step that closes the sub-buffer before position `next`: in the back-end. */
 xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next);
 
 /*
@@ -522,12 +522,12 @@ xvt_inline void xvt_writer_remember(struct xvt_writer *w, const struct xvt_slot 
 }
 
 /*
- * Is there room for `size` bytes at the address `rec` in the sub-buffer that is remembered? One
- * comparison, of where the record ends. A record that begins before `first` and ends behind it
- * would pass; no ring has such a word of ctl->resv, but wrong words shall cost events, not memory.
- * It still lies inside of the sub-buffer if it is smaller than the sub-buffer's header; a larger
- * one is refused. The bits below a multiple of 8 become the highest ones, so that such an address
- * is out of reach.
+ * Is there room for `size` bytes at the address `rec` in the sub-buffer that is remembered? A
+ * single comparison, of where the record ends. A record that begins before `first` and ends behind
+ * it would pass; no ring has such a word of ctl->resv, but wrong words shall cost events, not
+ * memory. It still lies inside of the sub-buffer if it is smaller than the sub-buffer's header; a
+ * larger one is refused. The bits below a multiple of 8 become the highest ones, so that such an
+ * address is out of reach.
  */
 xvt_inline bool xvt_fast_fits(const struct xvt_writer *w, uint64_t rec, uint64_t size)
 {

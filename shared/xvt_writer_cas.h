@@ -4,7 +4,7 @@
  *
  * ctl->resv is a position. Read it, read the clock, move it: if that succeeds no event came
  * between, so the stamp is exact and in buffer order; if it fails, begin again with a new clock.
- * So every stamp is exact on every path:
+ * Every stamp is therefore exact on every path:
  *
  *   1a  the compare-and-swap succeeds
  *   1b  the same, with a full stamp
@@ -16,7 +16,7 @@
 #ifndef XVT_WRITER_CAS_H
 #define XVT_WRITER_CAS_H
 
-/* What closes the sub-buffer before position `next`. */
+/* The step that closes the sub-buffer before position `next`. */
 xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next)
 {
 	(void)w;

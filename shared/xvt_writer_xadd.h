@@ -22,7 +22,7 @@
 #ifndef XVT_WRITER_XADD_H
 #define XVT_WRITER_XADD_H
 
-/* What closes the sub-buffer before position `next`. */
+/* The step that closes the sub-buffer before position `next`. */
 xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next)
 {
 	return xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, next - w->subbuf_size) +

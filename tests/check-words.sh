@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 words=${1:-tests/words.txt}
-limit=${2:-46}
+limit=${2:-29}
 bad=0
 sentences=$(mktemp)
 trap 'rm -f "$sentences"' EXIT

@@ -33,7 +33,7 @@ static void kick(void *arg)
 }
 
 /*
- * A clock in memory for runs that shall be the same each time. One instruction, so that an
+ * A clock in memory for runs that shall be the same each time. A single instruction, so that an
  * interrupt reads a later time; the value is noted for the event that asked.
  */
 static uint64_t counted_clock(void *arg)

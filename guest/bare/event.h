@@ -14,7 +14,7 @@ int event_start(void);
 /* The ring's writer, for measuring loops and the mailbox. */
 extern struct xvt_writer event_writer;
 
-/* One event as page->op[context] wants it, logged. Returns as xvt_reserve(). */
+/* An event as page->op[context] wants it, logged. Returns as xvt_reserve(). */
 int event_write(enum xvt_bare_context context, uint64_t rip);
 
 /* The same in two steps, for records that stay open meanwhile. Last opened is first closed. */

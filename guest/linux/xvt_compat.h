@@ -52,7 +52,7 @@ static inline u64 xvt_clock_hz(void)
 	return (u64)tsc_khz * 1000;
 }
 
-/* What the VMM calls this vCPU. */
+/* The VMM's number of this vCPU. */
 static inline u32 xvt_hw_id(unsigned int cpu)
 {
 	return cpu_physical_id(cpu);
@@ -242,7 +242,7 @@ static __always_inline u8 xvt_context_flags(unsigned int pc, bool irqs_off)
 	return flags;
 }
 
-/* What ftrace computed of a context, into an entry. Before 5.12 it did not pass that on. */
+/* Put what ftrace computed of a context into an entry. Before 5.12 it did not pass that on. */
 static __always_inline void xvt_fill_from_ctx(struct trace_entry *e, u16 type, u32 ctx)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 12, 0)
@@ -330,8 +330,8 @@ static inline bool xvt_can_call_any(void)
 #define XVT_PREEMPT_LAZY_COUNT
 #endif
 
-/* What is called last of all when the kernel restarts or powers off. 6.19 gave it an argument, and
- * so did stable kernels: Kbuild looks into the header. */
+/* The hook that is called last of all when the kernel restarts or powers off. 6.19 gave it an
+ * argument, and so did stable kernels: Kbuild looks into the header. */
 struct xvt_syscore {
 	struct syscore_ops ops;
 #ifdef XVT_HAS_SYSCORE
@@ -390,7 +390,7 @@ static inline void xvt_synchronize_nop(struct work_struct *work)
 {
 }
 
-/* What the above does: after a schedule on each CPU no section without preemption is left. */
+/* The effect of the above: after a schedule on each CPU no section without preemption is left. */
 static inline void xvt_synchronize_all_cpus(void)
 {
 	struct work_struct work;

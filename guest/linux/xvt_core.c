@@ -133,7 +133,7 @@ static void put_mark(struct xvt_writer *w)
 	preempt_enable_notrace();
 }
 
-/* It may doze until we come. */
+/* The recorder may doze until we come. */
 static void wake_host(struct xvt_writer *w)
 {
 	if (!w->kick)
@@ -143,7 +143,7 @@ static void wake_host(struct xvt_writer *w)
 		w->kick(w->kick_arg);
 }
 
-/* One answer, and as long as the host says that more requests follow, those too. */
+/* Give an answer, and as long as the host says that more requests follow, those too. */
 static void answer(struct xvt_writer *w)
 {
 	u64 hz = xvt_clock_hz();
@@ -257,7 +257,7 @@ static int cpu_online_cb(unsigned int cpu)
 	return 0;
 }
 
-/* On the CPU that goes down. Its last events still come after this. */
+/* On the CPU that goes down. The ring's last events still come after this. */
 static int cpu_offline_cb(unsigned int cpu)
 {
 	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);

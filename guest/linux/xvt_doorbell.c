@@ -21,7 +21,7 @@ static __always_inline void ring(u64 word)
 		__raw_writel((u32)word, xvt_guest.registers + DOORBELL);
 }
 
-/* The writer's kick: any context, NMI too, while xvt_open. Its fence lies before. */
+/* The writer's kick: any context, NMI too, while xvt_open. The fence lies before. */
 void notrace xvt_doorbell_kick(void *unused)
 {
 	ring(xvt_load(&xvt_host_page()->doorbell));

@@ -5,9 +5,9 @@
  * module cannot read the file; the text is made of the structures that it is made of, and has the
  * same bytes.
  *
- * The kernel finds an event by its type under a lock that keeps the event there. It exports none of
- * these three functions, so their addresses come from kprobes that are never armed. Where that does
- * not work, only xvt-guest sends formats; the log says so.
+ * The kernel finds an event by its type under a lock that keeps the event there. The kernel exports
+ * none of these three functions, so their addresses come from kprobes that are never armed. Where
+ * that does not work, only xvt-guest sends formats; the log says so.
  */
 #include <linux/bitmap.h>
 #include <linux/seq_buf.h>
@@ -162,8 +162,8 @@ static int put_entry(struct entry *e, u16 type)
 }
 
 /*
- * What ftrace itself writes, and the module records: the kernel finds no event by these types. A
- * kernel whose text differs has it sent by xvt-guest.
+ * Entries that ftrace itself writes, and the module records: the kernel finds no event by these
+ * types. A kernel whose text differs has it sent by xvt-guest.
  */
 /* clang-format off */
 #ifdef __CHAR_UNSIGNED__
@@ -221,7 +221,8 @@ static bool event_may_go(const struct trace_event_call *call)
 	       call->flags & (TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_UPROBE | XVT_EVENT_FL_DYNAMIC);
 }
 
-/* The text is made while the kernel keeps the event. It is sent afterwards: that takes a mutex. */
+/* The text is made while the kernel keeps the event. The format is sent afterwards: that takes a
+ * mutex. */
 static int send_event(struct entry *e, u16 type)
 {
 	struct trace_event *event;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_guest.c - what all files of the module stand on: the region, the writers, whether they may
- * touch it, and the guest's clocks. It calls no other file of the module.
+ * touch it, and the guest's clocks. This file calls no other file of the module.
  */
 #include <linux/ktime.h>
 

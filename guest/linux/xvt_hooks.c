@@ -143,7 +143,7 @@ static int notrace hook_bprint(struct kprobe *p, struct pt_regs *regs)
 	if (!is_recording())
 		return 0;
 	fill_entry(&r.ent, XVT_TRACE_BPRINT, regs);
-	/* It leaves out bytes between arguments: nothing older may be there. */
+	/* The kernel leaves out bytes between arguments: nothing older may be there. */
 	memset(s->binary, 0, sizeof(s->binary));
 	va_copy(args, *xvt_va_list_argument(regs, 2));
 	words = vbin_printf(s->binary, ARRAY_SIZE(s->binary), r.text, args);
@@ -392,8 +392,8 @@ static unsigned long missed_by(struct hook *h)
 }
 
 /*
- * What was missed while the host records is attempted and lost. The kernel does not say on which
- * CPU: it is counted on the one that calls this, by its timer.
+ * Events that were missed while the host records are attempted and lost. The kernel does not say on
+ * which CPU: it is counted on the one that calls this, by its timer.
  */
 void xvt_hooks_poll(struct xvt_writer *w)
 {

@@ -25,7 +25,7 @@ static int panicked(struct notifier_block *block, unsigned long event, void *tex
 		return NOTIFY_DONE;
 	xvt_write(w, XVT_ID_PANIC, text, text ? strnlen(text, XVT_PANIC_TEXT) : 0);
 	xvt_store_release(&h->panics, xvt_load(&h->panics) + 1);
-	/* It may doze until the next sub-buffer begins, and none will. */
+	/* The recorder may doze until the next sub-buffer begins, and none will. */
 	xvt_mb();
 	if (w->kick && xvt_load(&w->host->need_wake))
 		w->kick(w->kick_arg);

@@ -33,7 +33,7 @@ MODULE_PARM_DESC(device,
 		 "PCI address of the ivshmem device to use, such as 0000:00:05.0 (default: the one "
 		 "there is, or the first that holds a region)");
 
-/* What `device` says. */
+/* The address that `device` gives. */
 static struct {
 	bool given;
 	int domain;
@@ -99,8 +99,8 @@ static void unmap_region(struct xvt_guest *g)
 /*
  * memremap() asks for write-back and gets what the MTRRs allow. Firmware sets them to
  * uncached where PCI devices live, and an AMD host obeys the page table that follows from
- * that; but this is memory, and KVM does not look at the guest's MTRRs. So ask once more
- * without them, and believe the measurement only.
+ * that; but this is memory, and KVM does not look at the guest's MTRRs. Ask once more without them,
+ * therefore, and believe the measurement only.
  */
 static int map_region(struct xvt_guest *g)
 {
@@ -283,9 +283,9 @@ static bool peek(struct pci_dev *pdev, u64 *first)
 }
 
 /*
- * May this device be the one that is meant for us, for all that can be seen of it? Its memory is
- * new or holds a region, it has room for a region, and it is what QEMU has made since 2.6 (revision
- * 1).
+ * May this device be the one that is meant for us, for all that can be seen of it? The device's
+ * memory is new or holds a region, it has room for a region, and it is what QEMU has made since 2.6
+ * (revision 1).
  */
 static bool may_be_meant(struct pci_dev *pdev)
 {

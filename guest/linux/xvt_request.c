@@ -141,7 +141,7 @@ static bool is_name(const char *s)
 	return true;
 }
 
-/* One line "+SYSTEM:EVENT" or "-SYSTEM:EVENT"; EVENT may be * for all of the system. */
+/* A line "+SYSTEM:EVENT" or "-SYSTEM:EVENT"; EVENT may be * for all of the system. */
 static int carry_out(char *line)
 {
 	struct device *dev = &xvt_guest.pdev->dev;
@@ -184,7 +184,7 @@ static void answer_request(void)
 	/* The timer may have queued us again while we were at it. */
 	if (seq == xvt_load(&h->request_ack))
 		return;
-	/* It may have been taken back since. */
+	/* The request may have been taken back since. */
 	if (!is_allowed()) {
 		acknowledge(seq, -EPERM);
 		return;
@@ -254,8 +254,8 @@ void xvt_request_start(void)
 }
 
 /*
- * The timers are gone by now, so none comes after. What was said holds as long as the device is
- * there: its next appearance starts xvt-guest again.
+ * The timers are gone by now, so none comes after. The refusal that was told holds as long as the
+ * device is there: its next appearance starts xvt-guest again.
  */
 void xvt_request_stop(void)
 {

@@ -2,8 +2,8 @@
 /*
  * xvt_types.c - types of events on the event path. Each type has one bit, which says "recorded
  * before, and nothing else is to be done". An event without it takes the path below: its format
- * is asked for, or it is left out because a probe of ours records the same event. So an event
- * costs one test of a bit.
+ * is asked for, or it is left out because a probe of ours records the same event. An event
+ * therefore costs one test of a bit.
  *
  * A type that is met raises the count of what the metadata has to name (symbols_wanted). The
  * recorder waits for it at its end, as it does for names of functions.
@@ -14,7 +14,7 @@
 
 unsigned long xvt_types_plain[BITS_TO_LONGS(XVT_TYPES)];
 
-/* Event types that the probes record; 0: none. One writer, under the lock of the probes. */
+/* Event types that the probes record; 0: none. A single writer, under the lock of the probes. */
 static u16 left_out[XVT_LEFT_OUT_MAX];
 
 static bool is_left_out(u16 type)

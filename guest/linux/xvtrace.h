@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * xvtrace.h - what the files of the module know of each other. One region per guest, so
- * there is one struct xvt_guest and one writer per CPU.
+ * xvtrace.h - what the files of the module know of each other. A guest has one region, so there is
+ * one struct xvt_guest and one writer per CPU.
  *
  *   xvt_pci.c      finds the device, maps the region, order of start and stop
  *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
@@ -107,10 +107,10 @@ static __always_inline void xvt_keep_addresses(const void *words, u32 len, u32 s
 }
 
 /*
- * One event into this CPU's ring; `addresses`: its fields may hold addresses of functions.
+ * Write an event into this CPU's ring; `addresses`: its fields may hold addresses of functions.
  * Context: any, with preemption off (a writer that is preempted or migrates between reserve and
- * commit would break the nesting). len <= XVT_LEN8_MAX * 8. What does not fit is counted in the
- * ring.
+ * commit would break the nesting). len <= XVT_LEN8_MAX * 8. Events that do not fit are counted in
+ * the ring.
  */
 static __always_inline void xvt_event(const void *payload, u32 len, bool addresses)
 {

@@ -12,7 +12,7 @@
  *	...
  *	xvt_close();
  *
- * What happens. One process has one region open. Each thread that records owns one ring of
+ * What happens. A process has one region open. Each thread that records owns one ring of
  * it, claimed at its first event (or by xvt_thread_attach()) and released when the thread
  * ends; rings of dead processes are taken over, and what they left stays readable for the
  * host. A helper thread answers the host's clock requests. Events go to memory and nowhere
@@ -127,7 +127,7 @@ bool xvt_enabled(void);
 /* Claim this thread's ring now. Returns 0, -EUSERS, -ENOTCONN or -EIO. */
 int xvt_thread_attach(void);
 
-/* What became of this thread's events since it claimed its ring. */
+/* Counters of this thread's events since it claimed its ring. */
 struct xvt_thread_stat {
 	uint32_t ring;
 	uint64_t attempted;

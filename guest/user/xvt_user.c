@@ -7,7 +7,7 @@
  *   - an OFD lock on the ring's first byte in the file, held by the owning process from
  *     claim to release, dropped by the kernel when its last thread is gone;
  *   - ctl->state and ctl->pid, for programs that only read the memory.
- * Inside the process `mutex` guards claims, releases and the helper's answers. It is held
+ * Inside the process `mutex` guards claims, releases and the helper's answers. The lock is held
  * with all signals blocked, so a handler never finds it held by its own thread.
  */
 #define _GNU_SOURCE
@@ -48,7 +48,7 @@ XVT_ASSERT(XVT_TIME_CLOSED == XVT_CLOCK_F_CLOSED, "xvt.h repeats the clock page'
 #define ASK_LOOKS	200u /* at a claim, LOCK_NAP_NS apart; a helper answers within ANSWER_IDLE_NS */
 #define NAME_TRIES	20u /* and at that of the names, with all signals blocked */
 
-/* One for each ring of the region; the writer of those that this process owns. */
+/* An entry for each ring of the region; the writer of those that this process owns. */
 struct user_ring {
 	struct xvt_writer w;
 	bool owned;
@@ -75,7 +75,7 @@ static struct {
 	uint64_t ringless;
 } u = { .fd = -1 };
 
-/* What the handler of SIGBUS may look at. */
+/* State that the handler of SIGBUS may look at. */
 static struct {
 	bool installed;
 	struct sigaction old;
@@ -423,7 +423,7 @@ int xvt_event(uint32_t id, const void *payload, uint32_t len)
 	err = xvt_write(&r->w, id, payload, len);
 	if (xvt_likely(!xvt_load(&u.gone)))
 		return err;
-	/* It went to zeros that the host does not see. */
+	/* The event went to zeros that the host does not see. */
 	__atomic_fetch_add(&u.ringless, 1, __ATOMIC_RELAXED);
 	return -EIO;
 }
@@ -506,15 +506,16 @@ uint64_t xvt_ringless(void)
 }
 
 /*
- * The helper. It answers for rings whose events other threads stamp, on other CPUs. That is right
- * because the kernel hands out a user-readable clock only when it is one clock for all CPUs (TSC
- * synchronised, or CNTVCT); where it is not, these samples are wrong by the CPUs' difference, and
- * so would be those of an owner that the scheduler moves about.
+ * The helper. The thread answers for rings whose events other threads stamp, on other CPUs. That is
+ * right because the kernel hands out a user-readable clock only when it is one clock for all CPUs
+ * (TSC synchronised, or CNTVCT); where it is not, these samples are wrong by the CPUs' difference,
+ * and so would be those of an owner that the scheduler moves about.
  *
- * It writes nothing: a ring has one writer. So marks (xvt_writer_mark()) are not acknowledged here.
+ * The thread writes nothing: a ring has one writer. Marks (xvt_writer_mark()) are therefore not
+ * acknowledged here.
  */
 
-/* One look at every ring of ours, and at a claim; returns whether the host wants more at once. */
+/* A look at every ring of ours, and at a claim; returns whether the host wants more at once. */
 static bool answer_all(void)
 {
 	struct xvt_region_hdr *h = (void *)u.base;

@@ -14,7 +14,7 @@
 
 struct xvt_loop;
 
-/* One operation. Its owner keeps the memory until `done` has run. `res` of `done`: bytes or poll
+/* An operation. Its owner keeps the memory until `done` has run. `res` of `done`: bytes or poll
  * events, or -errno. */
 struct xvt_op {
 	void (*done)(struct xvt_op *op, int res);
@@ -104,8 +104,9 @@ static inline bool xvt_loop_release(struct xvt_loop *loop, struct xvt_op *op)
 
 /*
  * Like xvt_loop_run(), but runs only the `done` calls equal to `done`, and those of operations with
- * any_time. It is for a caller that waits in the middle of its work, where other calls must not
- * run. A later call makes the deferred ones: xvt_loop_run(), or this function with their `done`.
+ * any_time. This call is for a caller that waits in the middle of its work, where other calls must
+ * not run. A later call makes the deferred ones: xvt_loop_run(), or this function with their
+ * `done`.
  */
 int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		      void (*done)(struct xvt_op *op, int res));

@@ -102,7 +102,7 @@ static void *transfers(void *arg)
 		pthread_mutex_unlock(&loop->lock);
 		op->res = transfer(op);
 		pthread_mutex_lock(&loop->lock);
-		/* It can only fail when 2^64 - 2 of these have not been read. */
+		/* The write can only fail when 2^64 - 2 of these have not been read. */
 		if (!loop->finished.first)
 			eventfd_write(loop->finished_fd, 1);
 		xvt_op_list_add(&loop->finished, op);

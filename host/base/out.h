@@ -25,7 +25,7 @@ struct xvt_out {
 	size_t less;
 	bool cut;      /* something was dropped since xvt_out_begin() */
 	bool is_made;  /* xvt_out_open() made the file, at `made` */
-	bool old;      /* what was in the file before is still there */
+	bool old;      /* the file has its old content */
 	uint64_t most; /* bytes after which -EFBIG is an error; 0: any number */
 	uint64_t all;  /* so far */
 	struct xvt_made made;

@@ -60,7 +60,7 @@ static int go_to(struct walk *w, int folder)
 static int go_to_begin(struct walk *w, const char *path)
 {
 	if (*path != '/' && w->o->folder >= 0)
-		return 0; /* what a link says */
+		return 0; /* the text of a link */
 	return go_to(w, open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 

@@ -2,8 +2,8 @@
 /*
  * output.h - open what a command writes to. Others may have put something in its place: a symbolic
  * link to a file that only the caller may write, or a file of their own that they read afterwards.
- * So symbolic links are followed, on the way as well as at the end, only if they belong to the
- * caller or to root. And in a folder where others may make files, a file that is there has to
+ * Symbolic links are therefore followed, on the way as well as at the end, only if they belong to
+ * the caller or to root. And in a folder where others may make files, a file that is there has to
  * belong to the caller, to root or to the folder's owner.
  */
 #ifndef XVT_OUTPUT_H

@@ -24,7 +24,8 @@ struct xvt_host_region {
  * left out. A format takes some KiB, and guests send their symbols in pieces. */
 #define XVT_META_LEN_MAX (16u << 20)
 
-/* What writes the events of a region of that kind, XVT_KIND_*; NULL: an unknown one. */
+/* The word for what writes the events of a region of that kind, XVT_KIND_*; NULL: an unknown one.
+ */
 const char *xvt_host_region_way(uint32_t kind);
 /* The folder in which QEMU makes the regions of its machines: /dev/shm, or $XVTRACE_SHM_DIR. */
 const char *xvt_host_region_dir(void);

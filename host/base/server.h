@@ -42,8 +42,8 @@ struct xvt_server_ops {
 	 * malloc()ed bytes, or none yet; NULL: the answer is complete, or with XVT_SERVER_LATER in
 	 * *len: the request is for `act`. A piece is requested when the previous one is sent, so an
 	 * answer of any length needs room for one piece only. The function must not take long,
-	 * because the recorder waits for it. It is called whenever the loop waits, also in the
-	 * middle of other work (xvt_op.any_time), so it must not change anything.
+	 * because the recorder waits for it. The function is called whenever the loop waits, also
+	 * in the middle of other work (xvt_op.any_time), so it must not change anything.
 	 */
 	char *(*answer)(void *arg, const char *request, struct xvt_server_at *at, size_t *len);
 	/*

@@ -103,7 +103,7 @@ int xvt_workers_start(struct xvt_workers **out, unsigned int count)
 		xvt_workers_end(w);
 		return err;
 	}
-	/* What a thread calls at its start may be forbidden later. */
+	/* System calls of a thread's start may be forbidden later. */
 	pthread_mutex_lock(&w->lock);
 	while (w->ready < w->thread_count)
 		pthread_cond_wait(&w->changed, &w->lock);

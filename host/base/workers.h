@@ -22,7 +22,7 @@ int xvt_workers_start(struct xvt_workers **out, unsigned int count);
 /*
  * Calls call(arg, i) once for each i below `count`, in the caller and in the threads, and returns
  * when all calls have returned. What the caller wrote before, the calls see; what they wrote, it
- * sees after. One call of it at a time. `workers` is a struct xvt_workers.
+ * sees after. A single call at a time. `workers` is a struct xvt_workers.
  */
 void xvt_workers_run(void *workers, unsigned int count, void (*call)(void *arg, unsigned int i),
 		     void *arg);

@@ -201,7 +201,7 @@ static const char *module_of(const struct guest *g)
 	return xvt_region_kind_text(g->look.kind);
 }
 
-/* What writes its events; NULL: nothing does, or that is not known. */
+/* The word for what writes its events; NULL: nothing does, or that is not known. */
 static const char *way_of(const struct guest *g)
 {
 	if (g->ftrace_by)
@@ -227,7 +227,7 @@ static const char *problem_of(const struct guest *g)
 	return NULL;
 }
 
-/* May the host choose the guest's events? One of the texts, or `none`: nothing says so. */
+/* May the host choose the guest's events? Returns one of the texts, or `none`: nothing says so. */
 static const char *consent_text(const struct guest *g, const char *yes, const char *no,
 				const char *none)
 {

@@ -110,7 +110,8 @@ static int read_events(struct xvt_export *x, struct xvt_path *p)
 	return err;
 }
 
-/* Where the path goes to. It is open before the trace is read, because nothing is opened then. */
+/* Where the path goes to. The output is open before the trace is read, because nothing is opened
+ * then. */
 static struct xvt_out out;
 
 /* Returns 0 or -errno, after a message. */

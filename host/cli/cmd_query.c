@@ -206,7 +206,7 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, unsigned 
 
 static struct xvt_output save_to = { .folder = -1 };
 
-/* Its name in that folder. */
+/* The database's name in that folder. */
 static const char *unfinished_name(void)
 {
 	return strrchr(unfinished, '/') + 1;

@@ -233,7 +233,7 @@ static void put_clock(struct xvt_out *o, const struct xvtrace_ring_stat *r)
 	xvt_out_printf(o, "  %s, %u epoch%s", r->source, r->epochs, r->epochs == 1 ? "" : "s");
 	if (!strcmp(r->source, "seen"))
 		xvt_out_str(o, ", no later than seen");
-	/* What bounds the others says nothing where all are guesses. */
+	/* The bound of the others says nothing where all are guesses. */
 	if (!guesses || guesses < r->counts.events || r->bound_ns_max == XVTRACE_NO_BOUND) {
 		xvt_out_str(o, ", ");
 		xvt_out_within(o, r->bound_ns_max);

@@ -233,7 +233,7 @@ static void put_colour(struct xvt_out *o, const char *code)
 		xvt_out_printf(o, "\x1b[%sm", code);
 }
 
-/* What is not as it should be is yellow, what is over is red. */
+/* A state that needs attention is yellow, a final one is red. */
 static void put_phase(struct xvt_out *o, const char *phase)
 {
 	const bool over = !strcmp(phase, "broken") || !strcmp(phase, "gone") ||

@@ -11,8 +11,8 @@
  * If standard output is a terminal, make the child process that becomes the pager. The pager is
  * $XVTRACE_PAGER, $PAGER or less, as the shell runs it; none if that is "" or "cat", or if there is
  * no less. less gets -FRSX, if $LESS is not set: it ends by itself where the text fits on the
- * screen, and long lines stay one line. It is before the sandbox of confine.h, which forbids to run
- * programs.
+ * screen, and long lines stay one line. The call comes before the sandbox of confine.h, which
+ * forbids to run programs.
  */
 void xvt_pager_prepare(void);
 

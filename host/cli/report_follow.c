@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * report_follow.c - see report_follow.h. The file is looked at again and again. What came is a
- * batch: its events are sorted, with a reader of their own. A late event is printed where it came,
- * with its flag.
+ * report_follow.c - see report_follow.h. The file is looked at again and again. The new chunks are
+ * a batch: their events are sorted, with a reader of their own. A late event is printed where it
+ * came, with its flag.
  */
 #define _GNU_SOURCE
 #include "cli/report_follow.h"
@@ -111,7 +111,8 @@ static uint32_t next_of(const char *folder, uint32_t number)
 	return next;
 }
 
-/* A recorder locks a file of a set after it has made it. It has locked the folder before. */
+/* A recorder locks a file of a set after it has made it. The recorder has locked the folder before.
+ */
 static bool is_written(const struct follow *f, const char *path)
 {
 	return xvt_beside_writer(path) ||

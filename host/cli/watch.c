@@ -13,7 +13,7 @@
 #define SHOWN_EVERY_US	500000
 #define PER_CENT_OF_ALL 100
 
-/* What the handler tells. `attention` is set after the others. */
+/* Set by the handler. `attention` is set after the others. */
 static volatile sig_atomic_t caught;
 static volatile int attention;
 

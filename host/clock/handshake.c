@@ -2,11 +2,11 @@
 /*
  * handshake.c - measures clock nodes by question and answer through the region: host clock, guest
  * clock, host clock, all three ordered by fences. An exchange proves that the guest's clock was g
- * at some moment between the two host readings. It works under any hypervisor, and other sources
- * are checked against it.
+ * at some moment between the two host readings. The handshake works under any hypervisor, and other
+ * sources are checked against it.
  *
  * The guest looks into its mailbox every few milliseconds and then stays for the questions that
- * follow at once. A burst therefore costs the guest one timer tick. Its first exchange is as wide
+ * follow at once. A burst therefore costs the guest one timer tick. The first exchange is as wide
  * as the tick's period; the others take as long as a cache line needs to travel between two CPUs
  * and back. The bounds of all exchanges of a burst are intersected.
  *
@@ -353,7 +353,7 @@ struct answers {
 /*
  * Does one exchange with a guest that stays. Returns false if the guest did not answer.
  *
- * One answer during a nap does not prove that the guest needs this CPU: on another CPU it may have
+ * An answer during a nap does not prove that the guest needs this CPU: on another CPU it may have
  * been interrupted for as long. Then it answers the next request at once. A move can take as long
  * as the guest stays, so it begins when the guest has another request to answer, and the request
  * after that shows whether the move helped.
@@ -401,7 +401,7 @@ static void handshake_exchange(struct xvt_clock_source *s)
 	while (s->count < s->most && xvt_clock_read() - begin < most) {
 		if (!exchange_again(s, &answers))
 			return;
-		/* It answered at once, and knows that more questions follow. */
+		/* The guest answered at once, and knows that more questions follow. */
 		if (s->t.met && !met && s->count < s->most)
 			s->t.met(s->t.met_arg);
 		met = true;

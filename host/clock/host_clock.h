@@ -15,12 +15,12 @@
  * interval. Rate and error move only as far as an interval proves them wrong. A reading that was
  * interrupted is a wide interval, proves nothing, and has no effect.
  *
- * NTP changes the rate of CLOCK_MONOTONIC by at most 500 ppm; the map follows that. It does not
- * follow tick adjustments (chrony: up to 83,333 ppm): every duration would be wrong by as much, and
- * every guest's clock would seem to jump. CLOCK_MONOTONIC_RAW, which is never adjusted, shows them.
- * While they last the map goes on with the counter, and apart_ns holds how far it is ahead. The
- * same is done with an error that would take long to steer back, because the recorder did not look
- * for hours.
+ * NTP changes the rate of CLOCK_MONOTONIC by at most 500 ppm; the map follows that. The map does
+ * not follow tick adjustments (chrony: up to 83,333 ppm): every duration would be wrong by as much,
+ * and every guest's clock would seem to jump. CLOCK_MONOTONIC_RAW, which is never adjusted, shows
+ * them. While they last the map goes on with the counter, and apart_ns holds how far it is ahead.
+ * The same is done with an error that would take long to steer back, because the recorder did not
+ * look for hours.
  *
  * A wall clock that was set begins a line as well, so that the file holds the change within a
  * second.
@@ -129,7 +129,7 @@ int xvt_host_clock_end(struct xvt_host_clock *hc);
  */
 uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock);
 
-/* The line on which a clock value lies. Its shift is never above XVT_RATE_SHIFT. */
+/* The line on which a clock value lies. The line's shift is never above XVT_RATE_SHIFT. */
 struct xvt_timebase xvt_host_clock_line(const struct xvt_host_clock *hc, uint64_t clock);
 
 /* The most, in ns, that the map between from_ns and to_ns is off the straight line between its

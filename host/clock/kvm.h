@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kvm.h - a vCPU's clock formula, offset and ratio, from KVM's debugfs files. It is exact, but not
- * always true: guests of software-backed KVMs and guests with a protected TSC (SEV-SNP, TDX) run by
- * another clock than these files report. Callers therefore compare it with the handshake.
+ * kvm.h - a vCPU's clock formula, offset and ratio, from KVM's debugfs files. The source is exact,
+ * but not always true: guests of software-backed KVMs and guests with a protected TSC (SEV-SNP,
+ * TDX) run by another clock than these files report. Callers therefore compare it with the
+ * handshake.
  *
  * Choice of the VM. <debugfs>/kvm has a directory PID-FD for each VM: the process that created it,
  * and its descriptor there. A VM may be the region's if that process (its start time is compared,

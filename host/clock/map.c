@@ -421,7 +421,7 @@ static uint64_t drift_ns(const struct xvt_clock_map *m, uint64_t host_ns)
 	return least;
 }
 
-/* What the error of the nominal rate makes of a gap. */
+/* The share of a gap that the error of the nominal rate makes. */
 static uint64_t doubt_ns(const struct xvt_clock_map *m, uint64_t host_ns)
 {
 	const uint64_t whole = xvt_u64_scale(host_ns, m->hz_doubt_ppb, BILLION);
@@ -740,7 +740,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (last && may_have_gone_back(m, last, node, changes.count))
 		node->flags |= XVT_NODE_F_BACK;
 	/*
-	 * One change and one jump are the same event; more changes leave an interval between them.
+	 * A change and a jump are the same event; more changes leave an interval between them.
 	 */
 	if (last && changes.count > jumped)
 		node->flags |= XVT_NODE_F_CHANGED;
@@ -836,8 +836,9 @@ static bool goes_on(const struct xvt_clock_map *m, size_t i)
 }
 
 /*
- * First node of the epoch after the one of `at`; m->count if there is none. It is called for each
- * record that no cached segment places, which a guest can make all of its records; so it is cached.
+ * First node of the epoch after the one of `at`; m->count if there is none. The search is called
+ * for each record that no cached segment places, which a guest can make all of its records; so it
+ * is cached.
  */
 static size_t next_first(struct xvt_clock_map *m, size_t at)
 {
@@ -852,7 +853,8 @@ static size_t next_first(struct xvt_clock_map *m, size_t at)
 	return m->older.end;
 }
 
-/* The last node of [at, end) before `guest`, or `at`. It is usually near, so the search gallops. */
+/* The last node of [at, end) before `guest`, or `at`. The segment is usually near, so the search
+ * gallops. */
 static size_t last_before(const struct xvt_clock_map *m, size_t at, size_t end, uint64_t guest)
 {
 	size_t step = 1;
@@ -1221,7 +1223,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		return XVT_MAP_DOUBT;
 	}
 	result = choose_side(m, first, guest, &x, s, &ns, &is_new);
-	/* It seems to lie behind the newest node, which does not confirm it yet. */
+	/* The record seems to lie behind the newest node, which does not confirm it yet. */
 	if (is_new && x.new.side == SIDE_AFTER &&next_first(m, first) >= m->count && !m->closed) {
 		p->host_ns = x.new.ns;
 		return XVT_MAP_WAIT;

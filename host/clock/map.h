@@ -101,7 +101,7 @@ struct xvt_clock_map {
 	const struct xvt_host_clock *host_clock; /* knees of it may lie between nodes; NULL: none */
 	size_t at; /* segment of the last lookup; lookups only go forward */
 	/* Host time of the oldest record that was placed and is in no file yet; 0: there is none.
-	 * Its segment stays: a next file of the set needs the nodes. */
+	 * The node's segment stays: a next file of the set needs the nodes. */
 	uint64_t waits_ns;
 	size_t last_first; /* first node of the last epoch */
 	struct {

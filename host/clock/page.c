@@ -422,7 +422,8 @@ static void freeze(struct xvt_clock_page *v, uint64_t most_ns)
 	v->flags &= ~(uint64_t)XVT_CLOCK_F_ACTIVE;
 }
 
-/* Restarts active time. It stands until true_active_ns has reached the value already shown. */
+/* Restarts active time. The clock stands until true_active_ns has reached the value already shown.
+ */
 static void thaw(const struct xvt_clock_pages *c, struct xvt_clock_page *v)
 {
 	v->active_since_ns = c->true_since_ns + (v->active_ns - c->true_active_ns);

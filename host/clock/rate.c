@@ -283,8 +283,9 @@ static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
 	const struct xvt_rate_gap before = r->other;
 	const bool again = before.ticks && agrees(g, hz_of(&before), AGREE_PART);
 
-	/* The clock itself ran otherwise: the machine stood still, or the clock jumped. It may have
-	 * another rate since it showed this one, but this measurement does not show that. */
+	/* The clock itself ran otherwise: the machine stood still, or the clock jumped. The clock
+	 * may have another rate since it showed this one, but this measurement does not show that.
+	 */
 	if (excludes(within, hz_of(g)) ||
 	    (excludes(&r->shown, hz_of(g)) && !excludes(within, r->hz))) {
 		r->other.ticks = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* doctor.c - see doctor.h. One function for each thing that is examined. */
+/* doctor.c - see doctor.h. A function for each thing that is examined. */
 #define _GNU_SOURCE
 #include "doctor/doctor.h"
 

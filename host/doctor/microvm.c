@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * microvm.c - the only file of host/ that includes <linux/kvm.h>. It depends on the guest's memory
- * map and doorbell, not on the meaning of the guest's commands.
+ * microvm.c - the only file of host/ that includes <linux/kvm.h>. This file depends on the guest's
+ * memory map and doorbell, not on the meaning of the guest's commands.
  */
 #define _GNU_SOURCE
 #include "doctor/parts.h"

@@ -5,7 +5,7 @@
  * (tests/proof/bare/control.h).
  *
  * The guest is an image for the memory map of shared/xvt_bare.h, entered at its first byte in
- * 64-bit mode at ring 0. Its only device is the doorbell. There is no interrupt controller.
+ * 64-bit mode at ring 0. The guest's only device is the doorbell. There is no interrupt controller.
  */
 #ifndef XVT_MICROVM_H
 #define XVT_MICROVM_H
@@ -63,7 +63,7 @@ int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset);
 /* Request that offset from KVM. Returns 0 or -errno. KVM may return 0 without applying it. */
 int xvt_microvm_set_tsc_offset(struct xvt_microvm *vm, int64_t offset);
 
-/* One moment by three clocks, from KVM. */
+/* A moment by three clocks, from KVM. */
 struct xvt_microvm_clock {
 	uint64_t kvmclock_ns; /* the clock of a Linux guest's timekeeping; no ring's clock */
 	uint64_t realtime_ns; /* the host's CLOCK_REALTIME */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* testbed.c - see testbed.h. One implementation in a micro-VM, one in this process. */
+/* testbed.c - see testbed.h. An implementation in a micro-VM, one in this process. */
 #define _GNU_SOURCE
 #include "doctor/testbed.h"
 

@@ -2,15 +2,15 @@
 /*
  * counting_parts.c - the events of a trace counted in parts, each with a copy of the trace, for a
  * thread each. What one reader would have counted, or found, is what is given: where that is not
- * sure, nothing is, and the caller counts without parts. So damage and errors are found and told as
- * without threads.
+ * sure, nothing is, and the caller counts without parts. Damage and errors are therefore found and
+ * told as without threads.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/counting.h"
 
-/* One reader counts as many in some 20 ms. A part takes up to 1 ms for a copy of the list of
+/* A reader counts as many in some 20 ms. A part takes up to 1 ms for a copy of the list of
  * chunks, and again what one reader takes to read clocks and metadata. */
 uint64_t xvt_counting_part_events = 1000000;
 

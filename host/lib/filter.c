@@ -210,7 +210,7 @@ static uint16_t parse_one(struct parser *p, bool negated)
 	return node;
 }
 
-/* Lists of || hold lists of &&, which hold the rest. What is negated is turned round: !(a && b) is
+/* Lists of || hold lists of &&, which hold the rest. A negation is turned round: !(a && b) is
  * !a || !b. */
 static uint16_t parse_list(struct parser *p, bool any, bool negated)
 {
@@ -304,7 +304,7 @@ enum what {
 	WHAT_COMM,
 };
 
-/* What every event has, and every event of ftrace, where the type has no field of that name. */
+/* Fields of every event, and of every event of ftrace, where the type has no field of that name. */
 static const struct {
 	const char *name;
 	uint8_t what;

@@ -77,7 +77,7 @@ int xvt_lib_tables(struct xvtrace *trace);
 
 /* -- a trace again, for another thread, copy.c ---------------------------------------- */
 
-/* Returns 0 or -ENOMEM. It takes no descriptor. */
+/* Returns 0 or -ENOMEM. The reader takes no descriptor. */
 int xvt_lib_copy(struct xvtrace **out, const struct xvtrace *of);
 /* Close the copy. What it found damaged is damage of the trace. */
 void xvt_lib_join(struct xvtrace *of, struct xvtrace *copy);
@@ -160,7 +160,7 @@ struct xvt_filter_place {
 /* Parse a filter. Returns 0, -ENOMEM, or -EINVAL; the error has a text then. */
 int xvt_filter_new(struct xvt_filter **f, const char *text, struct xvtrace_error *error);
 void xvt_filter_free(struct xvt_filter *f);
-/* What it was made of. */
+/* The traces that it was made of. */
 const char *xvt_filter_text(const struct xvt_filter *f);
 /* Returns whether it compares names of tasks. */
 bool xvt_filter_has_names(const struct xvt_filter *f);
@@ -219,7 +219,7 @@ struct xvt_lib_tally {
 	uint64_t nameless;
 };
 
-/* What all events of a ring have in common. */
+/* The part that all events of a ring have in common. */
 struct xvt_lib_source {
 	const struct xvtrace_ring *ring; /* NULL: the trace has lost what ring it is */
 	const struct xvtrace_machine *machine;

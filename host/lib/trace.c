@@ -107,7 +107,7 @@ int xvtrace_grow(struct xvtrace *trace)
 
 /* -- several -------------------------------------------------------------------------- */
 
-/* What messages call them: "a.xvt and b.xvt", "a.xvt and 4 more". */
+/* The name of several traces in messages: "a.xvt and b.xvt", "a.xvt and 4 more". */
 static void name_whole(struct xvtrace *whole, const char *const *paths, size_t count)
 {
 	if (count == 2)

@@ -35,7 +35,7 @@ extern "C" {
 
 struct xvtrace;
 
-/* What went wrong and what to do, in one line without a newline. */
+/* The error and what to do, in one line without a newline. */
 struct xvtrace_error {
 	char text[512];
 };
@@ -94,7 +94,8 @@ struct xvtrace_info {
 	size_t traces;		     /* number of them, see xvtrace_open_several() */
 };
 
-/* Never NULL. It holds until xvtrace_close(); damage that is found later may change what it says.
+/* Never NULL. The pointer holds until xvtrace_close(); damage that is found later may change what
+ * it says.
  */
 const struct xvtrace_info *xvtrace_info(struct xvtrace *trace);
 
@@ -104,8 +105,8 @@ struct xvtrace_machine {
 	bool host;		   /* the host itself, not a guest */
 	uint8_t uuid[16];	   /* of the libvirt domain; zeros if unknown */
 	const char *recorded_name; /* without the name of its trace, see xvtrace_open_several() */
-	/* It was read out of its kernel's own ring buffer, from outside. What that overwrote is not
-	 * counted: its losses are lower bounds. */
+	/* The machine was read out of its kernel's own ring buffer, from outside. What that
+	 * overwrote is not counted: its losses are lower bounds. */
 	bool ftrace;
 };
 
@@ -116,7 +117,7 @@ struct xvtrace_ring {
 	unsigned int cpu;
 	bool thread; /* `cpu` is the number of a thread */
 	/* The hardware's number of the vCPU, as the guest told it: x86 APIC id, arm64 MPIDR
-	 * affinity. It is the number that the VMM and KVM's events have, and may differ from cpu.
+	 * affinity. This is the number that the VMM and KVM's events have, and may differ from cpu.
 	 * Of the host: cpu. */
 	unsigned int hw_id;
 };
@@ -175,11 +176,11 @@ enum xvtrace_kind {
 	XVTRACE_STATE,	/* a machine's state changes; see XVTRACE_STATES */
 };
 
-/* What became of a machine, as its VMM reported it. The type of such an event is xvt:NAME with the
- * name in lower case: xvt:paused. Fields: `why`, the reason, may be empty; before it, where
+/* A change of a machine's state, as its VMM reported it. The type of such an event is xvt:NAME with
+ * the name in lower case: xvt:paused. Fields: `why`, the reason, may be empty; before it, where
  * since_ns has a meaning, `paused_ns` or `last_event_ns`. Later versions may have more. */
 enum xvtrace_state {
-	XVTRACE_PAUSED = 1, /* it stands still */
+	XVTRACE_PAUSED = 1, /* the machine stands still */
 	XVTRACE_RUNS = 2,   /* it runs; since_ns: it had stood still since then, `paused_ns` long */
 	XVTRACE_RESET = 3,
 	XVTRACE_ASLEEP = 4, /* its guest suspended it (ACPI S3) */
@@ -188,7 +189,7 @@ enum xvtrace_state {
 	XVTRACE_SHUTDOWN = 7, /* one begins; since_ns likewise, and so below */
 	XVTRACE_MOVED = 8,    /* to another VMM */
 	XVTRACE_ARRIVED = 9,
-	XVTRACE_ENDED = 10,   /* its VMM has ended */
+	XVTRACE_ENDED = 10,   /* the VMM has ended */
 	XVTRACE_UNKNOWN = 11, /* nothing is known of its state from here on */
 	XVTRACE_WAITS = 12,   /* it has given no event so far; its text says what it lacks */
 };
@@ -197,7 +198,7 @@ enum xvtrace_state {
 #define XVTRACE_LATE	    1u	/* came after events of later times had been written */
 #define XVTRACE_BACKLOG	    2u	/* older than the begin of the recording */
 #define XVTRACE_UNCONFIRMED 4u	/* no later clock sample confirmed its time */
-#define XVTRACE_RECOVERED   8u	/* its writer died before it finished */
+#define XVTRACE_RECOVERED   8u	/* the writer died before it finished */
 #define XVTRACE_CLOCK	    16u /* its clock contradicts the map; the time is clamped */
 #define XVTRACE_MADE	    32u /* made by the reader, see XVTRACE_GAPS */
 
@@ -217,7 +218,7 @@ struct xvtrace_field {
 	unsigned int elements; /* UINTS and INTS that are not dynamic */
 };
 
-/* What events of one kind of one boot of one machine have in common. */
+/* The part that events of one kind of one boot of one machine have in common. */
 struct xvtrace_type {
 	unsigned int number; /* counts from 0 in each reader */
 	const char *system;
@@ -257,7 +258,7 @@ struct xvtrace_event {
 
 /* Kinds of items; bits. */
 enum xvtrace_item_kind {
-	XVTRACE_NOTE = 1, /* what the recorder noted */
+	XVTRACE_NOTE = 1, /* a note of the recorder */
 	XVTRACE_RUN = 2,  /* a vCPU was in its guest, as the host's kernel reported it */
 	XVTRACE_NODE = 4, /* of a ring's clock: a measurement, or the drain's evidence */
 };
@@ -302,7 +303,8 @@ struct xvtrace_items;
  * -EINVAL: there is no such kind.
  */
 int xvtrace_items_new(struct xvtrace_items **items, struct xvtrace *trace, unsigned int kinds);
-/* Get the next item. It holds until the next call. Returns 1; 0: there are no more; or -errno. */
+/* Get the next item. The pointer holds until the next call. Returns 1; 0: there are no more; or
+ * -errno. */
 int xvtrace_items_next(struct xvtrace_items *items, const struct xvtrace_item **item);
 /* NULL is allowed. */
 void xvtrace_items_free(struct xvtrace_items *items);
@@ -318,8 +320,8 @@ int xvtrace_reader_new(struct xvtrace_reader **reader, struct xvtrace *trace);
 void xvtrace_reader_free(struct xvtrace_reader *reader);
 
 /*
- * What to read. To be called before the first xvtrace_next(), else they return -EBUSY. Each sort
- * widens its own choice (two machines: the events of both), and the sorts narrow each other (a
+ * The events to read. To be called before the first xvtrace_next(), else they return -EBUSY. Each
+ * sort widens its own choice (two machines: the events of both), and the sorts narrow each other (a
  * machine and a CPU: the events of that CPU of it); none of one sort chooses all of it. Events
  * without a task, as of programs with libxvt, are left out where tasks are chosen.
  */
@@ -367,9 +369,9 @@ int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
 #define XVTRACE_STATES	8u
 /*
  * With XVTRACE_STATES: where a machine stops to run (paused, ended, moved, unknown), each CPU that
- * ran a task gets a sched_switch to a task 0 named "paused", and one back where it runs again. So
- * no task seems to run meanwhile. These events have the flag XVTRACE_MADE, the time of the state,
- * and the fields of the CPU's last switch.
+ * ran a task gets a sched_switch to a task 0 named "paused", and one back where it runs again. No
+ * task seems to run meanwhile, therefore. These events have the flag XVTRACE_MADE, the time of the
+ * state, and the fields of the CPU's last switch.
  */
 #define XVTRACE_GAPS	16u
 /* Count all records that are read, for xvtrace_reader_counts(), whatever is chosen of them. */
@@ -386,9 +388,9 @@ int xvtrace_reader_watch(struct xvtrace_reader *reader, const volatile int *flag
 			 bool (*watch)(void *arg, uint64_t ns), void *arg);
 
 /*
- * Get the next event. It holds until the next call. Returns 1; 0: there are no more; or -errno.
- * An end and an error are final: further calls return the same. Losses are XVTRACE_LOST records
- * among the events and do not count as events for the limit.
+ * Get the next event. The pointer holds until the next call. Returns 1; 0: there are no more; or
+ * -errno. An end and an error are final: further calls return the same. Losses are XVTRACE_LOST
+ * records among the events and do not count as events for the limit.
  */
 int xvtrace_next(struct xvtrace_reader *reader, const struct xvtrace_event **event);
 
@@ -514,7 +516,7 @@ struct xvtrace_left_format {
 int xvtrace_reader_left_format(const struct xvtrace_reader *reader, unsigned int number,
 			       struct xvtrace_left_format *to);
 
-/* What XVTRACE_RECLOCK changed for a ring: error bounds before and after. */
+/* The effect of XVTRACE_RECLOCK on a ring: error bounds before and after. */
 struct xvtrace_reclocked {
 	const char *source; /* of its clock */
 	uint64_t max_before_ns;
@@ -558,16 +560,16 @@ uint64_t xvtrace_element(const struct xvtrace_value *value, size_t number);
 #define XVTRACE_TEXT_MAX 4096u
 
 /*
- * The fields as one line of printable text, *len bytes and a zero byte. It holds until the next
- * call with an event of this reader. Never NULL.
+ * The fields as one line of printable text, *len bytes and a zero byte. The pointer holds until the
+ * next call with an event of this reader. Never NULL.
  */
 const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int flags, size_t *len);
 /* Name of the task `event->pid`, as last seen. NULL: not known. */
 const char *xvtrace_event_comm(const struct xvtrace_event *event);
 
 /* Name of the function of the event's machine that has the address, from the symbols that hold for
- * the event: text of the guest's, unchecked. NULL: not known. It holds until the next call with an
- * event of this reader. */
+ * the event: text of the guest's, unchecked. NULL: not known. The pointer holds until the next call
+ * with an event of this reader. */
 const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t address);
 
 /* A message between machines, of which programs of both leave marks: "xvt-ping send 12" and
@@ -595,8 +597,8 @@ bool xvtrace_matches(const char *glob, const char *system, const char *name);
 
 /* -- what a machine says of itself -------------------------------------------------- */
 
-/* These know what the reader has read: call them after xvtrace_next(). What they return holds until
- * the next call with this reader. */
+/* These know what the reader has read: call them after xvtrace_next(). The pointers that they
+ * return hold until the next call with this reader. */
 
 /*
  * The text from which a type was made, as tracefs has it in "format", with a zero byte behind it.
@@ -643,8 +645,8 @@ struct xvtrace_task {
 	uint64_t since_ns;
 };
 
-/* One task by its number, without going through them. It holds until the next call. NULL: the trace
- * has not told its name so far. */
+/* Find a task by its number, without going through them. The pointer holds until the next call.
+ * NULL: the trace has not told its name so far. */
 const struct xvtrace_task *xvtrace_reader_task_of(struct xvtrace_reader *reader,
 						  unsigned int machine, int pid);
 
@@ -662,8 +664,8 @@ const char *xvtrace_reader_kernel(const struct xvtrace_reader *reader, unsigned 
 /* A thread of the host that runs a vCPU. */
 struct xvtrace_vcpu {
 	int tid;
-	unsigned int vcpu; /* the VMM's number, which is hw_id of its ring; XVTRACE_ALL_VCPUS: it
-			    * runs all of the machine's */
+	unsigned int vcpu; /* the VMM's number, which is hw_id of its ring; XVTRACE_ALL_VCPUS: the
+			      thread runs all of the machine's */
 	const struct xvtrace_machine *machine;
 };
 
@@ -672,16 +674,16 @@ struct xvtrace_vcpu {
 int xvtrace_reader_vcpu(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			struct xvtrace_vcpu *vcpu);
 
-/* What one thread of the host runs, without going through them. Returns 1; 0: it runs no vCPU, or
- * the recorder did not name it. */
+/* Find what one thread of the host runs, without going through them. Returns 1; 0: it runs no vCPU,
+ * or the recorder did not name it. */
 int xvtrace_reader_thread(const struct xvtrace_reader *reader, unsigned int machine, int tid,
 			  struct xvtrace_vcpu *vcpu);
 
-/* What a thread of the host is. Later versions may add some. */
+/* The kinds of the host's threads. Later versions may add some. */
 enum xvtrace_role {
 	XVTRACE_ROLE_NONE, /* no thread of a machine's VMM, or not of one any more */
 	XVTRACE_ROLE_VCPU,
-	XVTRACE_ROLE_ALL_VCPUS, /* it runs all of the machine's */
+	XVTRACE_ROLE_ALL_VCPUS, /* the thread runs all of the machine's */
 	XVTRACE_ROLE_MAIN,	/* the first thread of the VMM */
 	XVTRACE_ROLE_IO,	/* an I/O thread */
 	XVTRACE_ROLE_VHOST,
@@ -691,16 +693,16 @@ enum xvtrace_role {
 
 struct xvtrace_thread {
 	int tid;
-	int tgid; /* its process; 0: not known */
+	int tgid; /* the process; 0: not known */
 	enum xvtrace_role role;
 	unsigned int vcpu; /* the VMM's number, of ROLE_VCPU; XVTRACE_ALL_VCPUS of ROLE_ALL_VCPUS */
 	const struct xvtrace_machine *machine; /* whose VMM it is; NULL with ROLE_NONE */
 	uint64_t from_ns; /* this holds from then on, up to the next one of that tid */
 };
 
-/* What the host's thread of that number was at time ns. A number may be given again: by a VMM that
- * is started again, or to a vCPU that is plugged in. machine: the host. Returns 1; 0: the recorder
- * did not state it, as recorders before 0.4 do not. */
+/* Find what the host's thread of that number was at time ns. A number may be given again: by a VMM
+ * that is started again, or to a vCPU that is plugged in. machine: the host. Returns 1; 0: the
+ * recorder did not state it, as recorders before 0.4 do not. */
 int xvtrace_reader_role(struct xvtrace_reader *reader, unsigned int machine, int tid, uint64_t ns,
 			struct xvtrace_thread *thread);
 
@@ -750,8 +752,9 @@ struct xvtrace_counts {
 /*
  * The counts of a ring that xvtrace_stat_new() has, from a reader with XVTRACE_COUNTS, without a
  * second pass over the trace. To be called after xvtrace_next() returned 0 and xvtrace_check() was
- * called, which finds the rest of the damage. The times are those that the reader gives. It holds
- * until the next call. NULL: there is no such ring, the reader has not read all, or out of memory.
+ * called, which finds the rest of the damage. The times are those that the reader gives. The
+ * pointer holds until the next call. NULL: there is no such ring, the reader has not read all, or
+ * out of memory.
  */
 const struct xvtrace_counts *xvtrace_reader_counts(struct xvtrace_reader *reader,
 						   unsigned int ring);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* opt.c - see opt.h. One parser for all commands; knows no command. */
+/* opt.c - see opt.h. The parser of all commands, which knows no command. */
 #include "options/opt.h"
 
 #include "base/letters.h"
@@ -182,7 +182,7 @@ void xvt_opt_help(const struct xvt_command *cmd)
 	       cmd->name, cmd->name);
 }
 
-/* One command line, or one file of options, being parsed. */
+/* A command line, or a file of options, being parsed. */
 struct parse {
 	const struct xvt_command *cmd; /* of a file: the table only */
 	struct xvt_opt_file *file;     /* NULL: a command line */
@@ -191,7 +191,7 @@ struct parse {
 	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
 };
 
-/* What stands before an option's name in a message. */
+/* The text before an option's name in a message. */
 static const char *dashes(const struct parse *p)
 {
 	return p->file ? "" : "--";
@@ -694,7 +694,7 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 	return 0;
 }
 
-/* What each command has beside its own options. */
+/* Options that each command has beside its own. */
 static bool show_about(const struct xvt_command *cmd, const char *word)
 {
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
@@ -737,7 +737,7 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 		}
 		i += used;
 	}
-	/* What followed "--" stays where it is, at the very end. */
+	/* The words behind "--" stay where they are, at the very end. */
 	for (i = 0; i < nargs; i++)
 		argv[dashes - nargs + i] = args[i];
 	free(args);
@@ -951,7 +951,7 @@ static void print_value(const struct xvt_opt *o, const void *field)
 	printf("%s = %s\n", o->name, text ? text : "");
 }
 
-/* What a key means, without the default of the option, which a file's may differ from. */
+/* The meaning of a key, without the default of the option, which a file's may differ from. */
 static void print_help(const struct xvt_opt *opts, const struct xvt_opt *o)
 {
 	static const char mark[] = " (default ";

@@ -23,7 +23,7 @@ enum xvt_opt_type {
 	XVT_OPT_CHOICE, /* unsigned int: which word of the metavar, as 1 of "stop|overwrite" */
 };
 
-/* What begins to work at once when a file of options is read again. */
+/* The option begins to work at once when a file of options is read again. */
 #define XVT_OPT_LIVE	 1u
 
 #define XVT_OPT_LIST_MAX 1024
@@ -41,7 +41,7 @@ struct xvt_opt {
 	size_t offset; /* of the field in the command's option struct */
 	const char *metavar;
 	const char *help;
-	/* What follows may be left out. */
+	/* The members below may be left out. */
 	const char *usual;    /* the default, as a value is written; NULL: 0, or nothing */
 	const char *in_file;  /* that of a file of options; NULL: the same */
 	uint64_t least, most; /* of a number that is not 0; 0: no limit */
@@ -64,7 +64,7 @@ struct xvt_opt {
 struct xvt_command {
 	const char *name;
 	const char *args;  /* "FILE", "-o FILE.xvt [-- CMD ARG...]" */
-	const char *brief; /* one line */
+	const char *brief; /* of one line */
 	const struct xvt_opt *opts;
 	void (*more_help)(void); /* prints what --help shows after the options; NULL: nothing */
 	/* Runs with argv[0] = the command's name. Returns the exit status: 0, 1 or 2. */
@@ -102,7 +102,7 @@ struct xvt_opt_place {
 	unsigned int line;
 };
 
-/* What is kept of a file of options. */
+/* The state that is kept of a file of options. */
 struct xvt_opt_file {
 	const char *path;
 	char *text; /* values point into it; NULL: it is the caller's */

@@ -80,7 +80,7 @@ static bool is_fixed(const struct catalog *c, size_t fixed, const char *name)
 	for (size_t i = 0; i < fixed; i++)
 		if (strcasecmp(c->tables[i].name, name) == 0)
 			return true;
-	/* What SQLite has itself. */
+	/* Tables that SQLite has itself. */
 	return strncasecmp(name, "sqlite_", 7) == 0 || strncasecmp(name, "pragma_", 7) == 0 ||
 	       strcasecmp(name, "json_each") == 0 || strcasecmp(name, "json_tree") == 0;
 }

@@ -62,7 +62,7 @@ struct event_scan {
 	struct xvt_once *once; /* NULL: none is there twice */
 	uint64_t from_ns, to_ns, last_ns;
 	bool none; /* no event can be wanted */
-	/* What the reader was made for; another beginning with the same only seeks. */
+	/* The choice that the reader was made for; another beginning with the same only seeks. */
 	uint64_t used;
 	struct condition *chosen; /* all but those of times */
 	size_t chosen_count, chosen_room;

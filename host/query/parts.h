@@ -142,7 +142,7 @@ bool events_stopped(const struct catalog *c);
 
 /* -- rows that are kept --------------------------------------------------------------- */
 
-/* What makes the rows of a table of facts. */
+/* The function that makes the rows of a table of facts. */
 struct facts {
 	const char *name;
 	const struct column *columns;

@@ -42,7 +42,8 @@ struct xvt_query_value {
 	size_t len;
 };
 
-/* What takes the rows of a statement. Each returns 0, or -errno, which ends the statement. */
+/* Functions that take the rows of a statement. Each returns 0, or -errno, which ends the statement.
+ */
 struct xvt_query_rows {
 	int (*begin)(void *arg, const char *const *names, size_t count);
 	int (*row)(void *arg, const struct xvt_query_value *values, size_t count);

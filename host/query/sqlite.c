@@ -643,8 +643,8 @@ int sqlite3_xvtracesqlite_init(sqlite3 *db, char **error, const sqlite3_api_rout
 	if (!e)
 		return SQLITE_NOMEM;
 	*e = (struct extension){ .trace = NULL };
-	/* It is freed by SQLite, also when this fails. No view or trigger of a database can call
-	 * it. */
+	/* The argument is freed by SQLite, also when this fails. No view or trigger of a database
+	 * can call it. */
 	rc = sqlite3_create_function_v2(db, "xvtrace_open", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, e,
 					sql_open, NULL, NULL, close_extension);
 	return rc == SQLITE_OK ? make_functions(db) : rc;
@@ -779,7 +779,7 @@ int xvt_query_load(char *why, size_t why_size)
 		snprintf(why, why_size, "SQLite is too old; 3.38 and newer are not");
 		return -ENOSYS;
 	}
-	/* Its first use opens a file, which a sandbox would not allow. */
+	/* The first use opens a file, which a sandbox would not allow. */
 	sqlite3_randomness(1, &random);
 	return 0;
 }

@@ -639,8 +639,8 @@ static void publish(struct xvt_ring *r)
 	xvt_drain_advance_cons(r);
 }
 
-/* Position behind the records that were emitted, or are being emitted. It may be a little further,
- * because a run is emitted in parts. */
+/* Position behind the records that were emitted, or are being emitted. The position may be a little
+ * further, because a run is emitted in parts. */
 static uint64_t emitted_to(const struct xvt_ring *r)
 {
 	const struct xvt_run *run = r->runs.first;

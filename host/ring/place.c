@@ -187,7 +187,7 @@ static bool infer_node(struct xvt_ring *r)
 	newest = r->scan.newest.ts;
 	e = evidence(r, &r->scan.newest, r->scan.found);
 	if (e.floor_ns < last->host_ns)
-		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
+		e.floor_ns = last->host_ns; /* stamped after the node's moment */
 	if (xvt_clock_map_place(&r->clock.map, newest, &e, &placed) != XVT_MAP_WAIT)
 		return false;
 	if (!exact_node(r, newest, &e, &n) &&

@@ -74,7 +74,7 @@ enum xvt_ring_phase {
 	XVT_PHASE_NEW,	  /* no clock yet; `enable` is not set by this recorder */
 	XVT_PHASE_LIVE,	  /* mapped and recording */
 	XVT_PHASE_ASIDE,  /* silent too long: the merge does not wait for it; it may return */
-	XVT_PHASE_DONE,	  /* its writer ended in order, or the trace ends: no record follows */
+	XVT_PHASE_DONE,	  /* the writer ended in order, or the trace ends: no record follows */
 	XVT_PHASE_BROKEN, /* invalid control words, or its machine is gone: it is not read again */
 };
 
@@ -195,7 +195,7 @@ struct xvt_ring_drain {
 	uint64_t taken;		 /* bytes, in the newest look */
 	struct xvt_ring_words last; /* words of the newest look */
 	uint64_t clear_pos;	    /* stop mode: cleared up to here, the start of a sub-buffer */
-	uint64_t held_pos;	    /* what lies before it is not needed in the region */
+	uint64_t held_pos;	    /* older bytes are not needed in the region */
 	uint64_t found_pos;	    /* end of what was in the ring when the recorder began, */
 	uint64_t found_clock;	    /* and a host clock by which all of that was written */
 	uint64_t left_behind;	    /* writers that died inside an event, counted at a generation's
@@ -215,7 +215,7 @@ struct xvt_ring_drain {
 	struct xvt_ring_settled settled;   /* as written to the region last */
 };
 
-/* What session/ has found out about the guest. Written by session/; ring/ only reads it. */
+/* The findings of session/ about the guest. Written by session/; ring/ only reads it. */
 struct xvt_ring_guest {
 	bool still;	    /* the VMM reports that the machine is paused */
 	bool unseen;	    /* not looked at, because its memory is being restored */
@@ -361,8 +361,8 @@ struct xvt_ring_status {
 	uint64_t lag_ns;     /* the ring held other rings back by that */
 };
 
-/* The PANIC record that went into a run last, and was the first of its generation. It begins the
- * run. Written by ring/run.c. */
+/* The PANIC record that went into a run last, and was the first of its generation. The record
+ * begins the run. Written by ring/run.c. */
 struct xvt_ring_panic {
 	bool any;
 	uint32_t generation;
@@ -509,7 +509,7 @@ void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
 /* Called once a pass: restores host words that the guest or a rollback has changed. */
 void xvt_ring_keep_words(struct xvt_ring *r);
 /*
- * The region was rolled back. Its counters continue from `from`; the attempts counted so far remain
+ * The region was rolled back. The counters continue from `from`; the attempts counted so far remain
  * counted. The next piece carries `past`.
  */
 void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
@@ -552,7 +552,8 @@ bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns);
 /* Drops the head. */
 void xvt_ring_pop(struct xvt_ring *r);
 
-/* What the drain proves of the time of a record in piece p, apart from the ring's order. */
+/* The interval that the drain proves of the time of a record in piece p, apart from the ring's
+ * order. */
 struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
 					    const struct xvt_piece *p);
 
@@ -639,10 +640,10 @@ int xvt_drain_wait(struct xvt_ring *r, struct xvt_loop *loop);
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
 /*
- * What was copied stays in the region, held, until its order is on its way to the trace's file. A
- * recorder that is killed loses little: the next one, or salvage, begins at cons. To be called
- * before bytes with the order of the ring's records go to the file, so that no event is in two
- * traces. all: the ring is not read any more, and what was copied is written without it.
+ * Records that were copied stay in the region, held, until their order is on its way to the trace's
+ * file. A recorder that is killed loses little: the next one, or salvage, begins at cons. To be
+ * called before bytes with the order of the ring's records go to the file, so that no event is in
+ * two traces. all: the ring is not read any more, and what was copied is written without it.
  */
 void xvt_drain_release(struct xvt_ring *r, bool all);
 

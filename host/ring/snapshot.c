@@ -63,8 +63,8 @@ static bool find_oldest(const struct xvt_ring *r, uint64_t *pos, struct xvt_subb
 
 /*
  * Returns true if the sub-buffer's first record is from before from_ns, whatever the clock may be
- * wrong by. It is placed as all records older than the snapshot's measurements are: by the first of
- * these.
+ * wrong by. The record is placed as all records older than the snapshot's measurements are: by the
+ * first of these.
  */
 static bool begins_before(const struct xvt_ring *r, const struct xvt_subbuf_hdr *h,
 			  uint64_t from_ns)

@@ -75,7 +75,7 @@ pid_t xvt_beside_writer(const char *path)
 	return locker_of(path, S_IFREG);
 }
 
-/* It locks the folder, too, as long as it is at work (trace/file_set.h). */
+/* The recorder locks the folder, too, as long as it is at work (trace/file_set.h). */
 pid_t xvt_beside_recorder(const char *folder)
 {
 	return locker_of(folder, S_IFDIR);

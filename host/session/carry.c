@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * carry.c - metadata of a recording that goes on in further files. Each file needs all of it, and
- * the guests send it once. So a copy of what was written is kept in a file without a name, which
+ * the guests send it once. A copy of what was written is kept in a file without a name, which
  * takes no memory, and is copied into each further file.
  */
 #define _GNU_SOURCE

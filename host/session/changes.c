@@ -36,7 +36,7 @@ void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c)
 	/* Another value, not a larger one: a guest that boots again begins with 0. */
 	now.moved_clock =
 		before.begun && now.attempted != before.attempted ? clock : before.moved_clock;
-	/* It begins to be still when it runs again. */
+	/* The machine begins to be still when it runs again. */
 	if (now.rests && now.moved_clock)
 		now.moved_clock = clock;
 	if (vm->phase == XVT_VM_ATTACHED && now.moved_clock)

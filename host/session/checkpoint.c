@@ -2,8 +2,8 @@
 /*
  * checkpoint.c - what a later recorder may rely on. A checkpoint is staged when the trace holds
  * events, and committed to the regions when these bytes are in the file for good. The records
- * themselves are released before these bytes go to the file. So a region never accounts for an
- * event that is in no file, and never holds one that is in a file.
+ * themselves are released before these bytes go to the file. A region therefore never accounts for
+ * an event that is in no file, and never holds one that is in a file.
  */
 #include "session/parts.h"
 

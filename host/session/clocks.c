@@ -4,7 +4,7 @@
  *
  * A guest polls its mailbox every few milliseconds and then stays a little for follow-up requests
  * (clock/handshake.c). To service it there, the host has to poll every open measurement many times
- * within that little, however many rings there are. So only a limited number of measurements is
+ * within that little, however many rings there are. Only a limited number of measurements is
  * open at a time (`asked`); the others wait for their turn.
  */
 #include "session/parts.h"
@@ -145,7 +145,7 @@ static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 	return xvt_clock_map_add(&r->clock.map, node);
 }
 
-/* The ring has a clock. Its next measurement follows the idle pace. */
+/* The ring has a clock. The ring's next measurement follows the idle pace. */
 static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	r->clock.next_burst_clock = xvt_session_next_idle_burst(s, r, now);
@@ -338,7 +338,7 @@ static uint64_t add_time(int64_t *left, uint64_t more, uint64_t most)
 }
 
 /* Half of the time for measurements is divided between the machines, half between their users, for
- * any of their machines. What users leave is common to all. */
+ * any of their machines. Ticks that users leave are common to all. */
 static void refill_time(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
@@ -390,7 +390,8 @@ static void mark_while_serviced(void *arg)
 	xvt_session_mark(arg);
 }
 
-/* The rates that the ring's clock may have. Its writer has begun, and says which clock it is. */
+/* The rates that the ring's clock may have. The ring's writer has begun, and says which clock it
+ * is. */
 static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 {
 	const struct xvt_vm *vm = xvt_vm_of_ring(r);
@@ -514,7 +515,7 @@ void xvt_session_clock_is(struct xvt_session *s, struct xvt_ring *r, uint32_t cl
 	xvt_store(&r->ctl->clock_id, clock_id);
 	if (r->measure.source)
 		r->measure.source_ops->close(r->measure.source);
-	r->measure.source = NULL; /* it is opened again, and expects the rates of this clock */
+	r->measure.source = NULL; /* opened again, and expects the rates of this clock */
 	use_rate(s, r, hz, 0);
 	r->clock.next_burst_clock = 0;
 }
@@ -567,7 +568,7 @@ static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, b
 	const struct xvt_vm_clocks *c = &vm->clocks;
 	const size_t most = xvt_session_asked_most(s), vms = xvt_session_sharing(s, vm);
 
-	if (r->phase == XVT_PHASE_DONE) /* it has no writer */
+	if (r->phase == XVT_PHASE_DONE) /* without a writer */
 		return false;
 	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4) ||
 	    vm->owner->nr_asked >= at_least(most / xvt_session_owners(s), 4))

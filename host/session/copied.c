@@ -3,7 +3,7 @@
  * copied.c - a region that is a copy of another one of this recording. A machine that is migrated
  * within its host, to a VMM with another file, takes the memory of its region along: with the
  * records that the recorder has taken from the old file, and with the host's words as they were
- * when their pages were copied. So each ring of the copy begins where the old one was read to its
+ * when their pages were copied. Each ring of the copy begins where the old one was read to its
  * end, and no event is taken from both.
  */
 #include "session/parts.h"
@@ -13,7 +13,8 @@
 /* Between two looks are XVT_WAIT_FORMAT_NS. */
 #define PAUSE_LOOKS 20u	 /* the report that the old machine stands still comes by then */
 #define REST_LOOKS  200u /* and what it left is in the file by then; a disk may be full */
-/* Its rings may hold each other's records back for that long before these looks begin. */
+/* The old machine's rings may hold each other's records back for that long before these looks
+ * begin. */
 #define STALLS	    2u
 
 /* The header of `vm` was just copied and checked; that of `other` is older than its last boot. */

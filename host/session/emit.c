@@ -124,7 +124,7 @@ static int emit(void *arg, const struct xvt_window *w)
 		if (!run->dropped)
 			xvt_session_note_look(s, run);
 		xvt_session_note_head(s, run);
-		/* Its last STATS may be in the file already: it needs another one. */
+		/* The ring's last STATS may be in the file already: another one is needed. */
 		s->dirty[run->ring->session.slot] |= XVT_DIRTY;
 	}
 	if (w->lane == XVT_LANE_MAIN)

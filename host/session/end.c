@@ -221,7 +221,7 @@ int xvt_session_end(struct xvt_session *s)
 	xvt_session_put_all_drops(s);
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_ring_put_tail_loss(s, s->rings[i]);
-	if (!is_salvage(s)) /* its times are older than this clock */
+	if (!is_salvage(s)) /* the records' times are older than this clock */
 		xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
 	xvt_session_put_looks(s);

@@ -248,8 +248,8 @@ static bool second_time(struct xvt_ring *r, unsigned int i)
 /*
  * The samples contradict a formula that was the same before the first and after the last of them. A
  * vCPU's clock changes only while the vCPU is out of its guest, so reading formula and samples one
- * after the other is no race. One race is left: a clock that was moved and moved back within the
- * measurement (a guest that writes TSC_ADJUST twice) while the formula was right. A second
+ * after the other is no race. A single race is left: a clock that was moved and moved back within
+ * the measurement (a guest that writes TSC_ADJUST twice) while the formula was right. A second
  * contradiction of the same formula excludes that. Until then the source gives no exact node.
  */
 static void contradicted(struct xvt_session *s, struct xvt_ring *r,

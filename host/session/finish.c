@@ -54,8 +54,8 @@ void xvt_vm_measure_last(struct xvt_session *s, struct xvt_vm *vm, uint64_t off_
 }
 
 /*
- * It was proven idle after recording was switched off, and all its records are placed. A ring that
- * was set aside may never be idle; of that one, all committed records must have been taken.
+ * The ring was proven idle after recording was switched off, and all its records are placed. A ring
+ * that was set aside may never be idle; of that one, all committed records must have been taken.
  */
 bool xvt_ring_is_finished(struct xvt_ring *r, uint64_t off_clock)
 {

@@ -113,7 +113,7 @@ static bool is_taken(const struct xvt_session *s, struct xvt_vm *vm, uint64_t no
 	return !due || since(now, h->finished_clock) >= ticks(s, XVT_NAMES_NS);
 }
 
-/* From here on no word of a ring is read. Its machine holds no other one back. */
+/* From here on no word of a ring is read. The machine holds no other one back. */
 static void close_rings(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i;
@@ -194,7 +194,7 @@ static void leave(struct xvt_session *s, struct xvt_vm *vm)
 
 static void go_on(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
-	if (xvt_vm_state(vm) == XVT_STATE_LOST) /* its file was truncated */
+	if (xvt_vm_state(vm) == XVT_STATE_LOST) /* the file was truncated */
 		finish_stop(s, vm);
 	if (xvt_vm_state(vm) == XVT_STATE_SWITCHED_OFF && is_taken(s, vm, now))
 		close_rings(s, vm);
@@ -250,7 +250,7 @@ size_t xvt_session_stopped(const struct xvt_session *s)
 
 /* ------------------------------------------------------------------ start */
 
-/* Its next file is recorded as soon as replaced.c sees it. */
+/* The machine's next file is recorded as soon as replaced.c sees it. */
 static void wait_for_file(struct xvt_vm *vm)
 {
 	vm->deleted = true;

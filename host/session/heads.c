@@ -4,7 +4,7 @@
  * reader holds the events of a ring, and what was lost of them, against these.
  *
  * A head is noted when the first record behind it goes out. All records of its ring before it are
- * in this file by then, or in one before it. So between two heads of a file, of which the second is
+ * in this file by then, or in one before it. Between two heads of a file, of which the second is
  * not the first of a row, lies nothing that is in another file.
  */
 #include "session/parts.h"

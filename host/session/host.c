@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * host.c - the host as one more machine of a recording. Its rings lie in a region that only this
- * process has. The recorder is their writer: before the rings are looked at, it copies what the
- * host's kernel has traced, CPU by CPU, out of ftrace's pages into records. So everything behind it
- * (drain, clock, order, file, readers) is as for a guest.
+ * host.c - the host as one more machine of a recording. The host's rings lie in a region that only
+ * this process has. The recorder is their writer: before the rings are looked at, it copies what
+ * the host's kernel has traced, CPU by CPU, out of ftrace's pages into records. Everything behind
+ * it (drain, clock, order, file, readers) is therefore as for a guest.
  *
  * What proves that a ring has everything up to a moment: the pages of its CPU were read to their
  * end at least XVT_PROOF_DELTA_NS after that moment. An event of the kernel is visible a little

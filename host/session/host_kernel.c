@@ -33,7 +33,7 @@
 /* A thread whose name is in the trace. */
 struct task {
 	int32_t tid;
-	bool of_vmm;	 /* its name is that of its machine */
+	bool of_vmm;	 /* named as its machine */
 	bool named;	 /* of_vmm: its name was read */
 	uint32_t second; /* of_vmm: when it was seen last; UINT32_MAX: it has ended */
 	uint32_t vcpu;	 /* what it runs, by the VMM of machine vcpu_vm; or: */
@@ -250,7 +250,7 @@ static struct task *task_of(struct xvt_session_kernel *k, int32_t tid)
 	return &k->tasks[at];
 }
 
-/* With each name, since a number may be another thread's then. One that has ended has none. */
+/* With each name, since a number may be another thread's then. A thread that has ended has none. */
 static void put_process(struct xvt_session *s, const struct task *t)
 {
 	struct xvt_meta_process p = t->process;
@@ -357,7 +357,7 @@ static void take_named(const struct of_process *of, int32_t tid, const char *nam
 	t->named = true;
 	name = name ? name : read;
 	vm = xvt_session_vm_by_id(k->session, of->p->vm);
-	if (!vm) /* it was freed: its process ends, too */
+	if (!vm) /* the machine was freed: its process ends, too */
 		return;
 	name_of(text, sizeof(text), vm->name, name);
 	t->process.vm = vm->id;
@@ -388,7 +388,7 @@ void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uin
 		vcpu = MANY_VCPUS;
 	t->named &= t->vcpu == vcpu;
 	t->vcpu = vcpu;
-	t->vcpu_vm = vm->id; /* it counts only if the thread is one of that machine's VMM */
+	t->vcpu_vm = vm->id; /* the thread counts only if it is one of that machine's VMM */
 }
 
 static void take_vhost(void *arg, int32_t tid, const char *name, int32_t pid)
@@ -423,7 +423,7 @@ static void take_process(void *arg, int32_t pid, size_t vm)
 	struct xvt_session_kernel *k = arg;
 
 	if (is_process(k, pid))
-		return; /* one that maps the regions of two machines */
+		return; /* a process that maps the regions of two machines */
 	if (!xvt_grow(&k->processes, &k->process_room, k->nr_processes + 1, sizeof(*k->processes)))
 		k->processes[k->nr_processes++] = (struct process){ pid, k->session->vms[vm]->id };
 }

@@ -178,7 +178,7 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 
 		if (xvt_load(&ctl->hw_id) != e->vcpu_id || xvt_load(&ctl->type) != XVT_RING_VCPU)
 			continue;
-		if (!r) /* its writer may have begun since the newest scan */
+		if (!r) /* a writer may have begun since the newest scan */
 			r = xvt_vm_wake_ring(s, vm, i);
 		if (!r)
 			continue;

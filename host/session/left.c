@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * left.c - frees machines that have left, when the files to come are without them (rotate.c). The
- * sums of the recording keep their counters. So a recorder whose machines come and go for months
+ * sums of the recording keep their counters. A recorder whose machines come and go for months
  * takes the memory of those that are there, and of those that left during the present file.
  */
 #include "session/parts.h"

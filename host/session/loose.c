@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #define MEMORY_PART   2	 /* of what the machine may have */
-#define QUIET_SECONDS 60 /* one note covers a state that comes and goes */
+#define QUIET_SECONDS 60 /* a note covers a state that comes and goes */
 
 /* True if the machine's records wait for too long, or come too fast. */
 static bool is_pressed(const struct xvt_vm *vm)

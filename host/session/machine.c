@@ -53,8 +53,8 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint64_t id = s->attach_id;
 
-	/* A snapshot only needs the guest to answer soon. It takes nothing, so the mark of a dead
-	 * recorder stays; and if the snapshot dies, nothing is missing. */
+	/* A snapshot only needs the guest to answer soon. The snapshot takes nothing, so the mark
+	 * of a dead recorder stays; and if the snapshot dies, nothing is missing. */
 	if (is_snapshot(s))
 		id = vm->found_attach_id ? vm->found_attach_id : XVT_ATTACH_LOOKS;
 	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
@@ -155,8 +155,8 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 				 events, vm->rings_more);
 }
 
-/* What is known of the recorder whose mark the region has. taken: it is a copy of the original's,
- * and begins where that ended. */
+/* Tell what is known of the recorder whose mark the region has. taken: it is a copy of the
+ * original's, and begins where that ended. */
 static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original,
 		       bool taken)
 {
@@ -187,7 +187,7 @@ static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 				 id);
 }
 
-/* Attach to a formatted region. Its geometry, copied by the check, is fixed from here on. */
+/* Attach to a formatted region. The geometry, copied by the check, is fixed from here on. */
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original)
 {
 	uint32_t i, n = vm->region.g.ring_count;
@@ -217,7 +217,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 			xvt_ring_announce(s, r);
 	}
 	xvt_vm_set_state(vm, XVT_STATE_RECORDED);
-	vm->meta_more = true; /* what is there already, also if no ring is in use yet */
+	vm->meta_more = true; /* metadata that is there already, also if no ring is in use yet */
 	xvt_session_stall_attach(s, vm);
 	if (!is_snapshot(s))
 		xvt_session_wake_attach(vm);

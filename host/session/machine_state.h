@@ -32,7 +32,7 @@ enum xvt_vm_state {
 	XVT_STATES,
 };
 
-/* What there is of the region, in a state. */
+/* The use of the region, in a state. */
 enum xvt_vm_phase {
 	XVT_VM_WAITING, /* the region is not formatted: the guest is still booting */
 	XVT_VM_ATTACHED,

@@ -47,7 +47,7 @@ void xvt_own_ring_attach(struct xvt_session *s, struct xvt_vm *vm, uint32_t inde
 	r->own = true;
 	r->mode = XVT_ENABLE_STOP;
 	r->by_read = false;
-	r->clock.map.host_hz = 0; /* it is the host's clock: nothing sets it forward */
+	r->clock.map.host_hz = 0; /* the host's clock: nothing sets it forward */
 	xvt_writer_init(&own->writer, vm->region.map, &vm->region.g, index);
 	own->writer.clock = clock_of;
 	own->writer.clock_arg = own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * own.h - machines whose rings the recorder itself writes, from pages of ftrace: their region is
- * memory that only this process has. So everything behind it (drain, clock, order, file, readers)
- * is as for a guest that has a region.
+ * memory that only this process has. Everything behind it (drain, clock, order, file, readers) is
+ * therefore as for a guest that has a region.
  */
 #ifndef XVT_SESSION_OWN_H
 #define XVT_SESSION_OWN_H

@@ -39,7 +39,7 @@ static void apply_event(struct xvt_clock_pages *c, enum xvt_vmm_event event, uin
 {
 	switch (event) {
 	case XVT_VMM_STOPPED:
-	case XVT_VMM_MIGRATED_AWAY: /* its later state is not visible here */
+	case XVT_VMM_MIGRATED_AWAY: /* a later state is not visible here */
 	case XVT_VMM_GONE:
 		xvt_clock_pages_pause(c, at_ns);
 		break;

@@ -2,7 +2,8 @@
 /*
  * panics.c - a guest's kernel that panicked, as its module tells: by a record in a ring, and by a
  * word of the region's header, which is all there is where no ring had room. A guest can write both
- * at will. What that costs is its own: one note a generation, and its machine's conditions hold.
+ * at will. The cost of that is the guest's own: one note a generation, and its machine's
+ * conditions hold.
  */
 #include "session/parts.h"
 
@@ -34,7 +35,7 @@ static void note(struct xvt_session *s, struct xvt_vm *vm, enum xvt_note_kind ki
 	xvt_session_note_state(s, vm, &n);
 }
 
-/* One in a generation: a kernel has one panic. `why`: printable. */
+/* A single one in a generation: a kernel has one panic. `why`: printable. */
 static void panicked(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation, uint64_t at_ns,
 		     const char *why)
 {
@@ -88,7 +89,7 @@ void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm)
 	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
 	uint32_t generation;
 
-	/* What the pass has read of the header at the begin counts for all of it. */
+	/* The header's words that the pass has read at the begin count for all of it. */
 	if (vm->phase != XVT_VM_ATTACHED || vm->own || !is_recording(s) ||
 	    vm->panic.begun_pass == s->pass_number)
 		return;

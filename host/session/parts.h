@@ -86,7 +86,7 @@ struct xvt_heads {
 
 /* Dirty flags of a ring: work left since its last active pass. */
 #define XVT_DIRTY_ACCOUNT 1u /* the region's account of what the trace holds is out of date */
-#define XVT_DIRTY_STATS	  2u /* its STATS chunk is out of date */
+#define XVT_DIRTY_STATS	  2u /* the STATS chunk is out of date */
 #define XVT_DIRTY_STAGED  4u /* a checkpoint of it is in flight, see s->owing */
 #define XVT_DIRTY_HELD	  8u /* the region may hold records that go to the file */
 #define XVT_DIRTY	  (XVT_DIRTY_ACCOUNT | XVT_DIRTY_STATS | XVT_DIRTY_HELD)
@@ -200,13 +200,13 @@ struct xvt_vm_refusal {
 struct xvt_vm_space {
 	uint64_t used;
 	uint64_t disk_used; /* of what the disk had left when it was nearly full */
-	bool writes;	    /* it has given an event */
-	bool file_over;	    /* its share of max_bytes is used up */
+	bool writes;	    /* the machine has given an event */
+	bool file_over;	    /* the share of max_bytes is used up */
 	bool refused;	    /* an event of it was dropped since the last pass */
 	uint64_t told_second;
 };
 
-/* What changes.c compares with. */
+/* The state that changes.c compares with. */
 struct xvt_vm_since {
 	bool begun;
 	bool crashed; /* set by vmm_events.c */
@@ -217,10 +217,10 @@ struct xvt_vm_since {
 	uint64_t still_ns;
 };
 
-/* What its guest says of panics, see panics.c. */
+/* The guest's words about panics, see panics.c. */
 struct xvt_vm_panic {
 	struct xvt_panic_told told;
-	bool dead;	     /* its kernel panicked, and none has booted since */
+	bool dead;	     /* the kernel panicked, and none has booted since */
 	uint32_t generation; /* of that kernel */
 	uint32_t met;	     /* records */
 	uint32_t base;	     /* the header's word when its recording began, or what makes up for
@@ -319,7 +319,7 @@ struct xvt_vm {
 
 	/* session.c */
 	uint32_t displaced;	  /* machines that gave way to this one, as told */
-	uint32_t ringless;	  /* its CPUs without a ring, as told */
+	uint32_t ringless;	  /* CPUs without a ring, as told */
 	uint32_t claim;		  /* the header's, as told where it says "refused" */
 	uint64_t next_look_clock; /* WAITING: for a format */
 	bool meta_more;		  /* metadata may be left to copy */
@@ -330,7 +330,7 @@ struct xvt_vm {
 	uint64_t meta_written;	 /* bytes of them in the trace, chunk overhead included */
 	uint64_t meta_looked_ns; /* when all of it was read last; 0: not yet */
 	bool meta_long;		 /* an entry was too long; the note is written */
-	bool unnamed;		 /* its guest refuses names of functions; the note is written */
+	bool unnamed;		 /* the guest refuses names of functions; the note is written */
 	struct xvt_meta_seen *meta_seen;
 	struct xvt_vm_types *types; /* NULL: not counted */
 
@@ -339,7 +339,7 @@ struct xvt_vm {
 	uint32_t first_ring;	   /* ring that is drained first; it rotates with each pass */
 	bool unseen;		   /* `unseen` is set in its rings */
 	bool unparked;		   /* an event woke its rings since the newest look at them */
-	bool looked;		   /* its rings were looked at in this pass */
+	bool looked;		   /* the rings were looked at in this pass */
 	struct xvt_parked *parked; /* park.c: parked state, one entry for each ring */
 	size_t first_active;	   /* first of its rings in s->active, by the last pass */
 	size_t nr_active;
@@ -349,19 +349,19 @@ struct xvt_vm {
 	bool vmm_lost;	      /* the connection of `vmm` has ended */
 	bool any_report;      /* a report has been received */
 	uint64_t stamp_ns;    /* host time of the newest VMM timestamp */
-	bool paused;	      /* its vCPUs are paused */
+	bool paused;	      /* the vCPUs are paused */
 	bool vcpus_off;	      /* no vCPU runs here: paused, ended or moved away */
-	bool ended;	      /* its VMM has ended, and a start will be reported */
-	bool arrived;	      /* it came from another VMM */
+	bool ended;	      /* the VMM has ended, and a start will be reported */
+	bool arrived;	      /* the machine came from another VMM */
 	const char *departed; /* "ended", "moved": what its VMM reported last; NULL: it is here */
 	char departed_why[64];
-	uint64_t departed_attempted; /* its writers' counters since then; status.c */
+	uint64_t departed_attempted; /* the writers' counters since then; status.c */
 	uint32_t departed_seconds;
 	uint32_t away_seconds; /* status.c: since it is gone, or has ended or moved */
 	uint64_t paused_at_ns; /* host time of the pause, not before the recording of the machine */
 	uint64_t pause_stamp_ns; /* the same by the VMM's timestamp; 0: no usable timestamp */
 	uint64_t paused_ns;	 /* sum of finished pauses */
-	uint64_t begin_clock;	 /* its recording began; machine.c */
+	uint64_t begin_clock;	 /* the recording began; machine.c */
 	uint64_t end_clock;	 /* and was ended by request, or with its file; 0: it was not */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
@@ -377,7 +377,7 @@ struct xvt_vm {
 
 	/* status.c */
 	uint64_t full_second;  /* s->seconds when memory_full was last set */
-	bool memory_full;      /* its memory was used up within the last second */
+	bool memory_full;      /* the memory was used up within the last second */
 	bool ring_full;	       /* the newest look at one of its rings took most of a ring */
 	bool loose;	       /* the order of its events is left to the readers */
 	uint64_t loose_second; /* s->seconds when it was last under pressure */
@@ -397,7 +397,7 @@ struct xvt_vm {
 struct xvt_session_second {
 	uint64_t number;    /* value of s->seconds; the trace has its counters */
 	uint64_t clock;	    /* end of the second */
-	uint64_t ns;	    /* its length */
+	uint64_t ns;	    /* the length */
 	uint64_t waited_ns; /* time waited for the disk since the start */
 	bool disk_told;	    /* the note about a slow disk is written */
 };
@@ -873,7 +873,7 @@ void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm);
 
 /* --- machine.c --- */
 
-/* Stop reading this machine. Its rings no longer hold the others back. */
+/* Stop reading this machine. The machine's rings no longer hold the others back. */
 void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 /* Make a machine, with room for it in s->vms. NULL: no memory. */
 struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *path);
@@ -931,7 +931,7 @@ void xvt_session_symbols_free(struct xvt_session *s);
 
 /* --- host.c --- */
 
-/* What the host's kernel gives, CPU by CPU. */
+/* The host's kernel as a source, CPU by CPU. */
 struct xvt_host_source {
 	size_t nr_cpus;
 	const uint32_t *cpus; /* their numbers */
@@ -1000,7 +1000,7 @@ struct xvt_host_choice;
 
 /* Returns a choice for free(), or NULL. */
 struct xvt_host_choice *xvt_host_choice_new(void);
-/* What an event of that type is, and the text of its format. */
+/* The name of an event of that type, and the text of its format. */
 void xvt_host_choice_format(struct xvt_host_choice *c, uint16_t type, const char *system,
 			    const char *event, const char *text);
 /* The threads of VMMs: none, and one more. */
@@ -1099,7 +1099,7 @@ void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm);
 /* Close all VMM listeners and doorbells. This runs the loop, so the session must still be whole. */
 void xvt_session_stop_listening(struct xvt_session *s);
 
-/* What the machine's VMM, or its guest, says last: `how` it is not here any more. */
+/* The last report of the machine's VMM, or its guest: `how` it is not here any more. */
 void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why);
 
 /* --- panics.c --- */
@@ -1108,7 +1108,7 @@ void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why);
 void xvt_session_note_panic(struct xvt_session *s, const struct xvt_run *run);
 /* Once a second: look for a panic without a record, and for a kernel that booted after one. */
 void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm);
-/* Its memory went back to an earlier state. */
+/* The machine's memory went back to an earlier state. */
 void xvt_vm_revived(struct xvt_session *s, struct xvt_vm *vm);
 
 /* The guest's words, in a region that was checked. */
@@ -1132,7 +1132,7 @@ static inline uint32_t xvt_vm_generation(struct xvt_session *s, struct xvt_vm *v
 	return vm->generation;
 }
 
-/* It is attached from here on. */
+/* The machine is attached from here on. */
 static inline void xvt_vm_panics_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
 	vm->panic = (struct xvt_vm_panic){ .base = xvt_load(&xvt_vm_header(vm)->panics),
@@ -1370,10 +1370,10 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r);
 /* Ticks since the guest should have answered this ring's clock request; 0: no answer is due. */
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
 /*
- * At the end, before the maps are closed: place the records of a ring that never got a clock. Its
- * newest record gets the host time at which it was copied, the earlier ones follow from their own
- * ticks at the machine's rate. They may be older by any time since the host's boot; nothing
- * confirms their times.
+ * At the end, before the maps are closed: place the records of a ring that never got a clock. The
+ * ring's newest record gets the host time at which it was copied, the earlier ones follow from
+ * their own ticks at the machine's rate. They may be older by any time since the host's boot;
+ * nothing confirms their times.
  */
 void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r);
 /* Update the ring's phase: a silent or stuck ring is set aside, one that ended in order is done,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * phase.c - the phases of a ring: when it starts, is set aside, and comes back. Its clock:
+ * phase.c - the phases of a ring: when it starts, is set aside, and comes back. The ring's clock:
  * clocks.c.
  */
 #include "session/parts.h"
@@ -66,7 +66,7 @@ void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
 	if (r->phase != XVT_PHASE_NEW || r->clock.map.count || vm->phase != XVT_VM_ATTACHED ||
 	    !xvt_ring_newest(r, &node.guest, &node.host_ns))
 		return;
-	node.guest++; /* so that all records lie before the node, where nothing was measured */
+	node.guest++; /* to have all records before the node, where nothing was measured */
 	node.bound_ns = node.host_ns;
 	r->clock.map.hz = vm->guest_hz;
 	xvt_ring_announce(s, r);
@@ -149,7 +149,7 @@ static const char *why_it_holds(const struct xvt_ring *r)
 {
 	if (waits(r))
 		return "its oldest record waits for a measurement of its clock";
-	/* It was seen at work, and at no look between two events. */
+	/* The writer was seen at work, and at no look between two events. */
 	if (r->drain.last.attempted != r->session.live_attempted)
 		return "its writer never pauses, so nobody knows up to when its events are "
 		       "complete";

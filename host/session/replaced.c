@@ -117,7 +117,7 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 	}
 	err = xvt_vm_add_next(s, vm, why, sizeof(why));
 	if (err == -ENODATA || err == -ENOENT)
-		return; /* its creator has not set its size yet */
+		return; /* the creator has not set its size yet */
 	if (err)
 		refuse(s, vm, named, err, why);
 	else

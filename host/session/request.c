@@ -87,7 +87,7 @@ static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *wh
 				 line, why);
 }
 
-/* What was asked is not in the trace before that. */
+/* The requested events are not in the trace before that. */
 static void note_late(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	const char *line = lines_of(s, vm) + vm->request_at + 1;
@@ -153,7 +153,7 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 		return;
 	}
 	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
-		/* It may still answer: a guest that boots slowly, or that is paused. */
+		/* The guest may still answer: a guest that boots slowly, or that is paused. */
 		if (vm->request_silent) {
 			ask_again(s, vm, now);
 		} else if (since(now, vm->request_clock) >= patience(s)) {

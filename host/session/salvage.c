@@ -69,7 +69,7 @@ static void attach(struct xvt_session *s, struct xvt_vm *vm, bool died)
 		if (r->drain.last.resv) {
 			xvt_session_list_ring(s, r);
 			place(s, r);
-		} else { /* it holds nothing */
+		} else { /* an empty region */
 			vm->rings[i] = NULL;
 			free(r);
 		}

@@ -178,7 +178,7 @@ static void try_join(struct xvt_session *s, uint64_t now)
 	xvt_session_join(s, now);
 }
 
-/* What is not recorded, and is seen from here by the header alone. */
+/* Note what is not recorded, and is seen from here by the header alone. */
 static void note_unseen(struct xvt_session *s, struct xvt_vm *vm)
 {
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
@@ -322,8 +322,8 @@ static void note_away(struct xvt_session *s, uint64_t now)
 				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
 }
 
-/* Read what a machine has besides its rings. One without active rings has nothing new, except names
- * at the end: a guest sends these after the events. */
+/* Read what a machine has besides its rings. A machine without active rings has nothing new, except
+ * names at the end: a guest sends these after the events. */
 static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	uint64_t before = vm->meta_pos;
@@ -333,7 +333,7 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	     !s->off_clock && !xvt_vm_stop_wanted(vm)))
 		return;
 	if (s->disk_full) {
-		vm->meta_more = true; /* it stays where it is */
+		vm->meta_more = true; /* the metadata stays where it is */
 		return;
 	}
 	xvt_vm_read_metadata(s, vm);
@@ -465,7 +465,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	int err = pass(s, sleep_ns);
 
-	s->pass_number++; /* what is attached between two passes belongs to the next one */
+	s->pass_number++; /* an attach between two passes belongs to the next one */
 	xvt_session_way_end_pass(s);
 	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * session.h - one recording: its machines, their rings and their clocks, from attach to the last
- * record. It does not depend on a command line, libvirt or a terminal. What a session and a machine
- * are made of is private (parts.h).
+ * record. A session does not depend on a command line, libvirt or a terminal. The parts of a
+ * session and a machine are private (parts.h).
  */
 #ifndef XVT_SESSION_H
 #define XVT_SESSION_H
@@ -80,7 +80,7 @@ struct xvt_session_options {
 	bool drain_reads;
 	enum xvt_order_when order;
 	/* Machines come and go: one whose region's file was deleted is let go when it is silent,
-	 * and its memory is freed. Its counters stay. */
+	 * and its memory is freed. The machine's counters stay. */
 	bool follow;
 	/* Whether a file of that user may take the place of another user's; NULL: each may. */
 	bool (*trusts)(uint32_t uid);
@@ -134,7 +134,7 @@ const char *xvt_session_vm_first_name(const struct xvt_vm *vm);
 /* Returns whether a machine has this path, or reads the file that the path leads to. */
 bool xvt_session_has_region(const struct xvt_session *s, const char *path);
 bool xvt_session_vm_is_host(const struct xvt_vm *vm);
-/* It is read out of its kernel's own ring buffer: its losses are lower bounds. */
+/* The machine is read out of its kernel's own ring buffer: its losses are lower bounds. */
 bool xvt_session_vm_is_ftrace(const struct xvt_vm *vm);
 const char *xvt_session_vm_path(const struct xvt_vm *vm);    /* of its region */
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm); /* 16 bytes; zeros: unknown */
@@ -170,7 +170,7 @@ void xvt_session_vm_listens(struct xvt_vm *vm, struct xvt_vmm *listener);
  * called from a callback of the loop. */
 bool xvt_session_vm_unheard(const struct xvt_vm *vm);
 
-/* One pass: measure clocks, drain, merge, write. Returns 0 or -errno of the trace's sink.
+/* Run a pass: measure clocks, drain, merge, write. Returns 0 or -errno of the trace's sink.
  * *sleep_ns: how long the caller may wait before the next call. */
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns);
 
@@ -286,7 +286,7 @@ enum xvt_vm_waits {
 	XVT_WAITS_WRITER,
 	XVT_WAITS_RING,
 	XVT_WAITS_CLOCK,
-	XVT_WAITS_EVENT, /* it can give some */
+	XVT_WAITS_EVENT, /* the machine can give some */
 };
 #define XVT_WAITS_TEXT 64
 
@@ -306,7 +306,7 @@ bool xvt_session_vm_is_gone(const struct xvt_vm *vm);
 /* Number of machines, without the host, that can give events. */
 size_t xvt_session_ready(const struct xvt_session *s);
 
-/* What the recording of a machine came to. */
+/* The outcome of a machine's recording. */
 struct xvt_vm_outcome {
 	uint64_t events;
 	uint64_t lost;
@@ -326,14 +326,14 @@ uint64_t xvt_session_bytes(const struct xvt_session *s); /* of all files, so far
 /* Time from the session's start until recording was switched off, or now. */
 uint64_t xvt_session_ran_ns(const struct xvt_session *s);
 
-/* What has happened to a machine since the call before, or since it joined. */
+/* Changes of a machine since the call before, or since it joined. */
 struct xvt_vm_changes {
 	uint64_t lost; /* events of all its rings */
 	/* None of its rings has had an event for that long, and the same of the call before; 0: it
 	 * had none since it joined, or has left, or rests (xvt_vmm_rests()). */
 	uint64_t still_ns;
 	uint64_t was_still_ns;
-	bool crashed; /* its kernel panicked, or its VMM did not end in order */
+	bool crashed; /* the kernel panicked, or the VMM did not end in order */
 };
 
 void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c);

@@ -481,7 +481,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		rung = xvt_doorbell_take(vm->bell.doorbell);
 		vm->bell.rings += rung;
 		any |= rung;
-		/* It rings when it answers, and then stays for the requests that follow. */
+		/* The guest rings when it answers, and then stays for the requests that follow. */
 		if (rung && s->wake.dozing)
 			s->looked_clock = xvt_clock_read();
 		vm->bell.wakes += rung && early && vm->bell.crossed && !s->wake.dozing;

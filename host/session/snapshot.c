@@ -50,16 +50,16 @@ static const struct xvt_ring *measured(const struct xvt_vm *vm)
 
 /*
  * Place a ring whose clock cannot be measured: its thread has ended, or the machine is dead, paused
- * or too slow. Its records are placed by what was measured so far, else by the clock of another
- * ring of the machine, else by the node that a recorder left in the region, else by their own
- * ticks; nothing confirms that. Records behind the look just before T may be later than T, so they
- * are not taken.
+ * or too slow. The ring's records are placed by what was measured so far, else by the clock of
+ * another ring of the machine, else by the node that a recorder left in the region, else by their
+ * own ticks; nothing confirms that. Records behind the look just before T may be later than T, so
+ * they are not taken.
  */
 static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	const struct xvt_ring *other = measured(vm);
-	const bool begun = r->clock.map.count; /* its rate is not known yet */
+	const bool begun = r->clock.map.count; /* the rate is not known yet */
 	struct xvt_clock_node node;
 	uint64_t hz;
 

@@ -5,7 +5,7 @@
  *
  * Slow or full disk: no event is emitted until there is room again. Meanwhile rings are drained
  * into their machine's share of the memory. When the share is used up, the rings fill, and their
- * guest drops and counts events. So a machine that writes less than its share of the disk's rate
+ * guest drops and counts events. A machine that writes less than its share of the disk's rate
  * loses nothing because of others.
  *
  * A largest size (max_bytes), and the rest of a nearly full disk, are divided equally between the
@@ -245,7 +245,7 @@ static bool any_part_left(struct xvt_session *s)
 
 bool xvt_session_space_limited(struct xvt_session *s)
 {
-	/* One pass may write more than a nearly full disk has left. */
+	/* A pass may write more than a nearly full disk has left. */
 	if (since(file_bytes(s), s->disk_looked_bytes) >= LOOK_BYTES)
 		look_at_disk(s);
 	if (s->opt.max_bytes) {

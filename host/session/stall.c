@@ -5,11 +5,11 @@
  * A record is emitted when no ring can deliver an older one. A ring that is never proven idle, owes
  * an answer, or has a record without a time keeps the others waiting until it is set aside
  * (phase.c), after the stall time-out; and it may return. A guest can repeat that with one ring
- * after the other. So each machine has one budget for all of its rings: most of the stall time-out
- * once, and a small part of the time from then on. A machine that has used it up is barred: it is
- * recorded as before, but no other machine waits for it, so its events may be late. Each bar lasts
- * twice as long as the one before. Only time without a fault shortens the next one; nothing that
- * the guest writes does.
+ * after the other. Each machine therefore has one budget for all of its rings: most of the stall
+ * time-out once, and a small part of the time from then on. A machine that has used it up is
+ * barred: it is recorded as before, but no other machine waits for it, so its events may be late.
+ * Each bar lasts twice as long as the one before. Only time without a fault shortens the next one;
+ * nothing that the guest writes does.
  */
 #include "session/parts.h"
 #include "base/u64.h"
@@ -51,8 +51,8 @@ static uint64_t budget_ns(const struct xvt_session *s)
 }
 
 /*
- * Time for which the ring has held the others back, in ns; 0: it does not. It is counted from what
- * the merge has emitted, not from when this ring went live: otherwise rings that hold in turns
+ * Time for which the ring has held the others back, in ns; 0: it does not. The time is counted from
+ * what the merge has emitted, not from when this ring went live: otherwise rings that hold in turns
  * would each begin with an uncharged wait. A ring that goes live while another one holds is charged
  * with the other ring's time only until it has a proof of its own, which takes an honest ring
  * milliseconds.

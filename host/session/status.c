@@ -91,7 +91,7 @@ static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
 	vm->memory_full = xvt_pool_was_full(&vm->pool);
 	if (!vm->memory_full)
 		return;
-	/* One note covers a state that comes and goes. */
+	/* A note covers a state that comes and goes. */
 	if (!vm->full_second || s->seconds - vm->full_second > QUIET_SECONDS)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "what it may have of --memory is used up (up to %" PRIu64
@@ -101,7 +101,7 @@ static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
 }
 
 /* A machine whose VMM has ended writes nothing. If one does, another VMM has its region, of which
- * nothing is known. What was written before the end may be read within two seconds. */
+ * nothing is known. Events that were written before the end may be read within two seconds. */
 static void watch_departed(struct xvt_vm *vm)
 {
 	uint64_t attempted = 0;
@@ -258,7 +258,7 @@ static void add_waits(struct xvt_json *j, const struct xvt_vm *v)
 	xvt_json_add_text(j, "waits_text", xvt_session_vm_waits_text(v, w, text));
 }
 
-/* What writes the events that are read. */
+/* The word for what writes the events. */
 static const char *vm_way(const struct xvt_vm *v)
 {
 	const char *way;
@@ -344,7 +344,7 @@ bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *
 	return true;
 }
 
-/* What has left, and is in no list any more, with what is not shown any more. */
+/* Sums of machines that have left, and are in no list any more, with what is not shown any more. */
 static void add_left(struct xvt_json *j, const struct xvt_session *s)
 {
 	struct xvt_json *o = xvt_json_add_object(j, "left");

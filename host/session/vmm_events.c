@@ -272,8 +272,8 @@ void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why)
 	vm->departed_seconds = 0;
 }
 
-/* Returns true for a report that only a machine makes that is here. One whose kernel panicked may
- * still be paused, and run without it. */
+/* Returns true for a report that only a machine makes that is here. A machine whose kernel panicked
+ * may still be paused, and run without it. */
 static bool shows_life(const struct xvt_vm *vm, enum xvt_vmm_event event)
 {
 	if (vm->panic.dead)
@@ -282,7 +282,7 @@ static bool shows_life(const struct xvt_vm *vm, enum xvt_vmm_event event)
 	       event != XVT_VMM_RENAMED && event != XVT_VMM_SHUTTING_DOWN;
 }
 
-/* What the report means for a panic. Returns true if it is one of which the guest has told. */
+/* Apply the report to the panic. Returns true if it is one of which the guest has told. */
 static bool follow_panic(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vmm_event event)
 {
 	if (event == XVT_VMM_PANICKED) {
@@ -409,7 +409,7 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 
 	if (r->event == XVT_VMM_GONE)
 		vm->vmm_lost = r->err != 0;
-	while (vm->next) /* its file was replaced: the VMM reports about the newest machine */
+	while (vm->next) /* the file was replaced: the VMM reports about the newest machine */
 		vm = vm->next;
 	vm->ended = ended || (vm->ended && r->event == XVT_VMM_RENAMED);
 	xvt_session_vm_event(vm->session, vm, r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * waits.c - what a machine lacks that has given no event so far. One enum has the states, one table
+ * waits.c - what a machine lacks that has given no event so far. An enum has the states, a table
  * their texts: the progress line, status, the notes of the trace and the end of a recording say the
  * same.
  */
@@ -74,7 +74,8 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 		xvt_ring_add_sums(r, &sums);
 		live |= r->phase != XVT_PHASE_NEW;
 		online |= r->drain.last.state == XVT_RING_ONLINE;
-		/* Its events may wait for other machines. At the end, all are in the trace. */
+		/* The machine's events may wait for other machines. At the end, all are in the
+		 * trace. */
 		comes |= !vm->session->ending && r->phase != XVT_PHASE_NEW &&
 			 (r->drain.first || r->head.have ||
 			  r->drain.last.attempted != r->session.live_attempted);

@@ -6,7 +6,7 @@
  * may be anywhere by then.
  *
  * Two answers in a row that came during naps do not prove it: the guest's vCPU may share another
- * CPU with another program. So moves that do not help become rarer.
+ * CPU with another program. Moves that do not help become rarer.
  */
 #include "session/parts.h"
 

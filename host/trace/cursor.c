@@ -127,7 +127,7 @@ static int load_late_chunk(struct xvt_cursor *c, size_t chunk)
 }
 
 /*
- * The late lane has no order of its own, and any length. So a part of it that fits the budget is
+ * The late lane has no order of its own, and any length. A part of it that fits the budget is
  * held sorted, those that come next in time; the lane is read again for each part, but for the
  * chunks that lie before or behind it.
  */

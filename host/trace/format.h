@@ -151,7 +151,8 @@ struct xvt_timebase {
 	 * this much, by its own apart_ns or by this one's; a sleep in between is not an error. */
 	uint64_t error_ns;
 	/* realtime_ns - (base_ns - apart_ns) is CLOCK_REALTIME minus CLOCK_MONOTONIC, exact to
-	 * this. It changes only when the wall clock is set. 0: unknown (an older recorder). */
+	 * this. The offset changes only when the wall clock is set. 0: unknown (an older recorder).
+	 */
 	uint64_t wall_error_ns;
 };
 XVT_ASSERT(sizeof(struct xvt_timebase) == 64, "timebase layout");
@@ -218,11 +219,11 @@ struct xvt_meta_info {
 
 #define XVT_PROCESS_F_KERNEL 1u /* a thread of the kernel */
 
-/* What a thread of the host is. */
+/* The kinds of the host's threads. */
 enum xvt_thread_role {
 	XVT_ROLE_NONE = 0, /* no thread of a machine's VMM, or not of one any more */
 	XVT_ROLE_VCPU = 1,
-	XVT_ROLE_ALL_VCPUS = 2, /* it emulates all of the machine's */
+	XVT_ROLE_ALL_VCPUS = 2, /* the thread emulates all of the machine's */
 	XVT_ROLE_MAIN = 3,	/* the first thread of the VMM */
 	XVT_ROLE_IO = 4,	/* of an I/O thread's object */
 	XVT_ROLE_VHOST = 5,
@@ -285,7 +286,7 @@ XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
  * have been set back in between. On the first node of an epoch: it was set back, as reported. */
 #define XVT_NODE_F_BACK	   16u
 /* No measurement of this ring: another ring of its machine was measured so, or the region said so.
- * Its line gives times, and nothing is proven by it. The ring has no other nodes. */
+ * The node's line gives times, and nothing is proven by it. The ring has no other nodes. */
 #define XVT_NODE_F_TAKEN   32u
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
@@ -473,8 +474,8 @@ XVT_ASSERT(sizeof(struct xvt_event_hdr) == 24, "event header layout");
 
 /*
  * Payload of an event with id XVT_ID_LOST, which the host makes, at its place in the ring's order.
- * The record is not counted as an event. It holds what was lost between the ring's record before it
- * and the one after it.
+ * The record is not counted as an event. The record holds what was lost between the ring's record
+ * before it and the one after it.
  */
 struct xvt_lost {
 	uint64_t lost[XVT_LOST_CAUSES];
@@ -549,11 +550,11 @@ enum xvt_note_kind {
 	XVT_NOTE_RESET = 3,
 	XVT_NOTE_ASLEEP = 4, /* its guest suspended it (ACPI S3) */
 	XVT_NOTE_AWAKE = 5,
-	XVT_NOTE_CRASHED = 6, /* its kernel panicked */
+	XVT_NOTE_CRASHED = 6, /* the kernel panicked */
 	XVT_NOTE_SHUTDOWN = 7,
 	XVT_NOTE_MOVED = 8, /* to another VMM */
 	XVT_NOTE_ARRIVED = 9,
-	XVT_NOTE_ENDED = 10,   /* its VMM has ended */
+	XVT_NOTE_ENDED = 10,   /* the VMM has ended */
 	XVT_NOTE_UNKNOWN = 11, /* nothing is known of its state from here on */
 	XVT_NOTE_WAITS = 12,   /* it has given no event so far; the reason is what it lacks */
 };

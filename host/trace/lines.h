@@ -13,7 +13,7 @@
  * execute it while older loads still wait for memory, so the stamp is early by the time of these
  * loads: 0.3 us for a load that misses caches and TLB, and as much again for each load that depends
  * on it. This constant covers 99.9 % of stamps right after four such loads (bench/bench_stamp.c).
- * It is part of every event's bound. A longer chain exceeds it; no constant covers all.
+ * The value is part of every event's bound. A longer chain exceeds it; no constant covers all.
  */
 #define XVT_STAMP_SLACK_NS   2000u
 
@@ -65,7 +65,8 @@ uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_n
 
 /*
  * The line between two nodes of a ring's clock map, prepared for many values: those with guest <=
- * value <= guest_end lie on it for certain. It gives the same results as the map's own division.
+ * value <= guest_end lie on it for certain. The function gives the same results as the map's own
+ * division.
  */
 struct xvt_clock_segment {
 	uint64_t guest;

@@ -84,7 +84,7 @@ struct walk {
 	struct xvt_chunk_head after;
 	bool have_head;
 	bool have_after; /* the header that follows was looked at, and is one */
-	const char *why; /* what is wrong at offset */
+	const char *why; /* the fault at offset */
 };
 
 /* How does it go on behind this chunk: 1 as it should, 0 not so, or -errno. */

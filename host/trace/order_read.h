@@ -21,8 +21,8 @@ struct xvt_chunk_buf {
 
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b);
 
-/* An event. Its pointers lead into a buffer that is valid until the next call of the function that
- * gave it. */
+/* An event. The event's pointers lead into a buffer that is valid until the next call of the
+ * function that gave it. */
 struct xvt_event {
 	const struct xvt_event_hdr *hdr; /* 8-byte aligned */
 	const uint8_t *payload;
@@ -142,7 +142,7 @@ static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *
 /*
  * The same for a caller that takes the sources' records in an order of its own. First it gets all
  * items of the chunk: 1, 0 or -errno as above. Then it gets an item's records by a peek and a take
- * for each. It may set a source's `raw` to a copy of its piece before that.
+ * for each. The function may set a source's `raw` to a copy of its piece before that.
  */
 int xvt_events_item(struct xvt_events_iter *it, struct xvt_events_item *item);
 /* Returns 1; 0: the record's RAW chunk is unreadable, and the record is passed; or -errno. */

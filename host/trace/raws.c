@@ -335,7 +335,7 @@ bool xvt_trace_raws_fit_in_one(const struct xvt_trace_raws *const *parts, size_t
 
 	for (size_t i = 0; i < count; i++)
 		spent += parts[i]->spent;
-	/* One cache that goes on from part to part loads no more than a new one for each. Which
+	/* A cache that goes on from part to part loads no more than a new one for each. Which
 	 * slots it takes for what may differ a little: half of the limit is far above that. */
 	return spent <= first->budget / 2 &&
 	       (count < 2 || first->nameable - first->named >= seen_again(parts, count));

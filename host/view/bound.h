@@ -40,9 +40,9 @@ int xvt_bounds_new(struct xvt_bounds **out, struct xvt_trace *t);
 void xvt_bounds_free(struct xvt_bounds *b);
 
 /*
- * The error bound of one event's time in ns; XVT_NO_BOUND: there is none. It is the bound of the
- * segment whose line gives the time; else the distance to the far end of what the drain proves;
- * else nothing is known. Fast if the events of a ring come about in order of time.
+ * The error bound of one event's time in ns; XVT_NO_BOUND: there is none. The result is the bound
+ * of the segment whose line gives the time; else the distance to the far end of what the drain
+ * proves; else nothing is known. Fast if the events of a ring come about in order of time.
  */
 uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
 /* The same without the check that the event's clock value leads to its time. */

@@ -91,7 +91,7 @@ static int64_t clipped(s128 v)
 	return v > XVT_FIT_MAX ? XVT_FIT_MAX : v < -XVT_FIT_MAX ? -XVT_FIT_MAX : (int64_t)v;
 }
 
-/* What the clock gained from sample i to i + 1: limits, and as a share of another distance. */
+/* The clock's gain from sample i to i + 1: limits, and as a share of another distance. */
 static struct xvt_fit_span gained(const struct xvt_clock_fit *f, size_t i, int64_t distance)
 {
 	const struct xvt_fit_sample *a = &f->samples[i], *b = a + 1;
@@ -133,7 +133,7 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* One gap with a step does not make its neighbours wide: both gaps on a side must differ. */
+/* A gap with a step does not make its neighbours wide: both gaps on a side must differ. */
 static int64_t change_beside(const struct xvt_clock_fit *f, size_t gap, bool before)
 {
 	if (before ? gap < 2 : gap + 3 >= f->count)
@@ -274,7 +274,7 @@ static int64_t most_of(const struct xvt_clock_fit *f, size_t i)
 	return XVT_FIT_MAX;
 }
 
-/* What the gaps show of a clock that is set forward or back all the time. */
+/* The gain that the gaps show of a clock that is set forward or back all the time. */
 struct wobble {
 	int64_t least; /* three times the largest one for certain; 0: most gaps show none */
 	int64_t most;  /* three times the second largest one, as it may have been stopped once */
@@ -301,7 +301,7 @@ static struct wobble wobble_of(const struct xvt_clock_fit *f)
 	};
 }
 
-/* What a clock that is set forward gained from sample i to i + 1, at most. */
+/* The gain of a clock that is set forward, from sample i to i + 1, at most. */
 static int64_t set_forward(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c)
 {
 	const struct xvt_fit_sample *a = &f->samples[i], *b = a + 1;
@@ -313,7 +313,7 @@ static int64_t set_forward(const struct xvt_clock_fit *f, size_t i, const struct
 	return gain > 0 ? clipped(gain) : 0;
 }
 
-/* What widens the limits between samples i and i + 1. */
+/* The term that widens the limits between samples i and i + 1. */
 static int64_t extra_of(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c,
 			const struct wobble *w)
 {

@@ -4,7 +4,7 @@
  * through all of them.
  *
  * A sample says: the guest's clock was x at some moment between the host's lo and hi. Between
- * samples the limits depend on how the clock behaves, which no sample shows. One promise is made of
+ * samples the limits depend on how the clock behaves, which no sample shows. A promise is made of
  * every clock: between two neighbouring samples, what it gained on its nominal rate only grows, or
  * only shrinks, but for a wander (trace/lines.h). Then its offset (host - x) there lies between the
  * least and the largest that either sample allows. That holds for a constant rate, for a clock that

@@ -36,7 +36,7 @@ uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr
 /*
  * For such a caller, which needs the bounds alone: returns whether the event's recorded time and
  * its new time have the bounds that xvt_reclock_place_ns() was given and gave for the event before
- * it in its lane. It need not be called for this event then.
+ * it in its lane. The function need not be called for this event then.
  */
 bool xvt_reclock_goes_on(struct xvt_reclock *rc, const struct xvt_event_hdr *h);
 

@@ -43,7 +43,7 @@ void xvt_strip_find(struct xvt_strip *s, uint64_t ns)
 
 	s->at = &s->events[cell];
 	s->from_ns = s->first_ns + cell * s->cell_ns;
-	/* Its end may be beyond the largest time. */
+	/* The strip's end may be beyond the largest time. */
 	if (__builtin_add_overflow(s->from_ns, s->cell_ns, &s->until_ns))
 		s->until_ns = UINT64_MAX;
 }

@@ -349,7 +349,7 @@ static int put_note(struct xvt_trim_part *r)
 	return put(r, XVT_CHUNK_NOTE, r->buf.payload, r->buf.len);
 }
 
-/* What counters say of a ring's clock, which is that of the whole. */
+/* Counters of a ring's clock, which is that of the whole. */
 static void take_stats(struct xvt_trim_part *r)
 {
 	struct xvt_ring_stats s, *to;

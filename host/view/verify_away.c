@@ -62,7 +62,7 @@ static bool is_host(const struct xvt_trace *t, uint32_t vm)
 	return vm < t->vm_count && t->vms[vm].known && t->vms[vm].info.kind == XVT_VM_HOST;
 }
 
-/* What a thread's name says behind "MACHINE:"; NULL: it is not the machine's. */
+/* The part of a thread's name behind "MACHINE:"; NULL: it is not the machine's. */
 static const char *of_machine(const struct xvt_trace *t, uint32_t vm, const char *name)
 {
 	const char *machine = xvt_vm_name(t, vm);

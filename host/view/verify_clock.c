@@ -315,8 +315,8 @@ static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
 }
 
 /*
- * What the clock gained in a segment that was made with another rate. Its bound does not have that,
- * and no event has it.
+ * The clock's gain in a segment that was made with another rate. The segment's bound does not have
+ * that, and no event has it.
  */
 static uint64_t gained_unseen(const struct xvt_verify_ring *r, const struct xvt_verify_epoch *e,
 			      size_t node)

@@ -56,7 +56,7 @@ static uint64_t all_lost(const struct xvt_subbuf_head *from, const struct xvt_su
 	return sum;
 }
 
-/* What a header may count as lost or given back before it counts it as attempted. */
+/* Events that a header may count as lost or given back before it counts it as attempted. */
 static uint64_t early_of(const struct xvt_subbuf_head *from, const struct xvt_subbuf_head *to)
 {
 	static const struct xvt_subbuf_head none;

@@ -144,8 +144,8 @@ struct xvt_verify_ring {
 	size_t away_room;
 	uint64_t samples;
 	uint32_t ts_bits; /* of its short stamps */
-	/* Its pieces so far: the end of the last one, those that lie before it, the last of them,
-	 * and records that events may name. */
+	/* The ring's pieces so far: the end of the last one, those that lie before it, the last of
+	 * them, and records that events may name. */
 	bool piece_any;
 	uint64_t piece_end;
 	uint64_t pieces_back;

@@ -190,8 +190,8 @@ static bool is_same(const struct xvt_clock_node *a, const struct xvt_clock_node 
 	       !((a->flags ^ b->flags) & ~XVT_NODE_F_FIRST);
 }
 
-/* A node that the file before has, too, is the same in both. What the drain saw last may come in
- * the second file only. */
+/* A node that the file before has, too, is the same in both. Intervals that the drain saw last may
+ * come in the second file only. */
 static void check_node(struct border *b, const struct xvt_set_end *end, const struct xvt_trace *t,
 		       const struct xvt_clock_node *n)
 {

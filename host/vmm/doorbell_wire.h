@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * doorbell_wire.h - the messages from an ivshmem server to its peers: a number of 64 bits,
- * little-endian, with or without a file descriptor. Only the server sends. It sends in this order:
+ * little-endian, with or without a file descriptor. Only the server sends. The server sends in this
+ * order:
  *
  *   0: the version of the protocol
  *   the number of the receiving peer

@@ -246,7 +246,8 @@ static uint32_t oldest(const struct xvt_ftrace_ring *r, bool *full)
 		return 0;
 	slot = slot_of(r, subbuf_at(r, head));
 	end = slot_of(r, commit);
-	/* Full: the writer's place is just before the oldest one. It commits a little later. */
+	/* Full: the writer's place is just before the oldest one. The kernel commits a little
+	 * later. */
 	*full = slot && end && slots_between(r, slot, end) >= (r->map->nr_subbufs - 1) * 3ull / 4;
 	return slot;
 }

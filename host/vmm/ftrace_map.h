@@ -50,8 +50,8 @@ int xvt_ftrace_map_find(struct xvt_ftrace_map *m, const void *map, uint64_t size
 int xvt_ftrace_map_search(struct xvt_ftrace_map *m, const void *map, uint64_t size, uint64_t from,
 			  uint64_t to);
 
-/* Returns true if the memory still has this ring buffer. It has none for a moment while another
- * kernel boots, and a different one if that kernel was told another size. */
+/* Returns true if the memory still has this ring buffer. The memory has none for a moment while
+ * another kernel boots, and a different one if that kernel was told another size. */
 bool xvt_ftrace_map_holds(const struct xvt_ftrace_map *m);
 
 /* The number of the ring buffer's clock in the list of /sys/kernel/tracing/trace_clock. Returns

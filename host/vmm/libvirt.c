@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libvirt.c - the only file that includes libvirt, and libxml2 for the XML of a domain. It deals
- * with domains, not with the contents of a region.
+ * libvirt.c - the only file that includes libvirt, and libxml2 for the XML of a domain. This file
+ * deals with domains, not with the contents of a region.
  */
 #define _GNU_SOURCE
 #include "vmm/libvirt.h"

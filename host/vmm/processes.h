@@ -19,11 +19,11 @@ struct xvt_mapped_file {
 };
 
 /*
- * A search of /proc in steps, because it takes 35 to 100 us for each process. It calls mapping()
- * for each process, but this one, that maps one of the files, with the file's index; and after all
- * processes vhost() for each thread of the kernel whose name is "vhost-PID": QEMU's network
- * back-end, on kernels before 6.4; or kvm-nx-lpage-recovery-PID of KVM. NULL: none is looked for.
- * Processes of other users are found by root only.
+ * A search of /proc in steps, because it takes 35 to 100 us for each process. The search calls
+ * mapping() for each process, but this one, that maps one of the files, with the file's index; and
+ * after all processes vhost() for each thread of the kernel whose name is "vhost-PID": QEMU's
+ * network back-end, on kernels before 6.4; or kvm-nx-lpage-recovery-PID of KVM. NULL: none is
+ * looked for. Processes of other users are found by root only.
  */
 struct xvt_process_finder {
 	void (*mapping)(void *arg, int32_t pid, size_t file);

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * What a boot script starts may have no descriptors 0, 1 and 2: what the program opens would get
- * these numbers, and the messages. Call first.
+ * A program that a boot script starts may have no descriptors 0, 1 and 2: files that the program
+ * opens would get these numbers, and the messages. Call first.
  */
 static inline void open_standard(void)
 {

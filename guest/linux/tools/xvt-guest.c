@@ -93,7 +93,7 @@ static unsigned long long sysfs_value(const char *file, const char *name)
 	return v;
 }
 
-/* One TLV; the parts are joined. Says once that the area is full. 0 or -errno. */
+/* A TLV; the parts are joined. Says once that the area is full. 0 or -errno. */
 static int send_tlv(uint32_t type, uint32_t id, const void *head, size_t head_len, const void *body,
 		    size_t body_len)
 {
@@ -103,7 +103,7 @@ static int send_tlv(uint32_t type, uint32_t id, const void *head, size_t head_le
 		{ (void *)head, head_len },
 		{ (void *)body, body_len },
 	};
-	/* One write(): the device takes one TLV a call, and writev() would be three calls. */
+	/* A single write(): the device takes one TLV a call, and writev() would be three calls. */
 	size_t len = sizeof(tlv) + head_len + body_len;
 	char *buf = malloc(len), *at = buf;
 	int err = 0;
@@ -257,7 +257,7 @@ static long send_formats(const char *pattern)
 	return err ? err : count;
 }
 
-/* What ftrace itself writes; without these nothing of it can be read. */
+/* Entries that ftrace itself writes; without their formats none of them can be read. */
 static int send_own_formats(void)
 {
 	static const char *const own[] = { "print",    "function", "bprint",
@@ -298,7 +298,7 @@ static int send_comm(const char *pid, const char *task)
 
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/comm", pid, task);
 	len = read_file(path, &text);
-	/* It may have ended meanwhile. */
+	/* The process may have ended meanwhile. */
 	if (len < 0)
 		return 0;
 	if (len && text[len - 1] == '\n')
@@ -495,7 +495,7 @@ static int config_line(struct config *c, char *text, unsigned int line)
 	return config_event_line(c, value, line);
 }
 
-/* No file is an empty one. What is wrong in a line is told, and the other lines hold. */
+/* No file is an empty one. An error in a line is told, and the other lines hold. */
 static int config_read(struct config *c)
 {
 	unsigned int number = 0;
@@ -604,7 +604,7 @@ static int tell_module(const struct config *c)
 	return err && c->host_control ? complain(path, err) : 0;
 }
 
-/* What the unit runs when the device appears. */
+/* The command that the unit runs when the device appears. */
 static int cmd_start(int argc, char **argv)
 {
 	struct config c = { .wishes = NULL };
@@ -632,7 +632,7 @@ static int cmd_start(int argc, char **argv)
 		err = cmd_comms(0, NULL);
 	if (!err)
 		err = cmd_printk_formats(0, NULL);
-	/* What was wrong is told already. */
+	/* The error is told already. */
 	return err ? err : c.bad ? -ENOENT : 0;
 }
 

@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		if (pids[i] < 0)
 			die("fork");
 		if (!pids[i]) {
-			/* One write, so that the lines of the three do not mix. */
+			/* A single write, so that the lines of the three do not mix. */
 			dprintf(1, "%s=%ld\n", loads[i].name, loads[i].run(until, marker));
 			_exit(0);
 		}
