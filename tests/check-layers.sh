@@ -187,6 +187,12 @@ while IFS= read -r file; do
 	esac
 done < <(grep -rl '^#include "base/log.h"' host)
 
+# A wait for a process has a limit. The pager is the user's, and the user ends it.
+while IFS= read -r line; do
+	complain "$line: a wait for a process without a limit; use base/child.h"
+done < <(grep -rnE '\b(waitpid|waitid|wait3|wait4)\([^)]' host --include='*.c' |
+	grep -vE '^host/(base/child|cli/pager)\.c:|WNOHANG')
+
 # Files of one folder: calls go one way, so that a file can be read and tested with those below it
 # alone.
 uses_inside() {

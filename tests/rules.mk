@@ -10,7 +10,9 @@ CHECK_CFLAGS = $(HOST_CFLAGS) $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null) -lm -lrt -lpthread
 
 # Programs that tests call: they read or make traces, so they are built from the host's parts.
-TEST_TOOLS += $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
+# xvt-stop is a library.
+TEST_TOOLS += $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(filter-out %/xvt-stop.c,$(wildcard tests/tools/*.c)))
+TEST_TOOLS += $(BUILD)/tests/tools/xvt-stop.so
 
 $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
@@ -163,6 +165,12 @@ $(BUILD)/tests/tools/xvt-breakout: tests/tools/xvt-breakout.c $(BUILD)/host/cli/
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) $(BREAKOUT:%=-Wl,--wrap=%) -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)
+
+# A library that the dynamic linker puts before the C library.
+$(BUILD)/tests/tools/xvt-stop.so: tests/tools/xvt-stop.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -shared -MF $@.d -o $@ $< -ldl
 
 # The program itself, one of whose allocations fails.
 NO_MEMORY = malloc calloc realloc aligned_alloc strdup strndup open_memstream asprintf mmap

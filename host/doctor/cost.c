@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "doctor/testbed.h"
 
 #define TURNS	   10000u
@@ -145,12 +146,11 @@ static int measure_in_vm(struct xvt_cost *cost)
 	ready.fd = ends[0];
 	if (poll(&ready, 1, GIVE_UP_MS) == 0) {
 		snprintf(cost->vm_why, sizeof(cost->vm_why), "it hung");
-		kill(child, SIGKILL);
 	} else if (read(ends[0], cost, sizeof(*cost)) == sizeof(*cost)) {
 		err = cost->vm_err;
 	}
 	close(ends[0]);
-	waitpid(child, NULL, 0);
+	xvt_child_kill(-1, child); /* it has nothing else to do */
 	return err;
 }
 

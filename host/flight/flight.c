@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/child.h"
+#include "base/log.h"
 #include "flight/flight_job.h"
 #include "rights/confine.h"
 #include "rights/helper.h"
@@ -24,7 +26,6 @@ struct xvt_flight {
 	struct xvt_helper helper;
 	struct xvt_flight_options opt;
 	struct xvt_flight_job *job;
-	bool under_way;
 };
 
 /* ------------------------------------------------------------------ the process */
@@ -46,6 +47,10 @@ static void answer_all(int fd, void *arg)
 
 int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt)
 {
+	static const struct xvt_helper_name name = {
+		"reads flight recorders",
+		"no other snapshot begins, and machines that come are not kept armed"
+	};
 	struct xvt_flight *f = calloc(1, sizeof(*f));
 	int err;
 
@@ -57,7 +62,7 @@ int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt
 		free(f);
 		return -ENOMEM;
 	}
-	err = xvt_helper_start(&f->helper, xvt_confine_kept(), answer_all, f);
+	err = xvt_helper_start(&f->helper, &name, xvt_confine_kept(), answer_all, f);
 	if (err) {
 		xvt_flight_job_free(f->job);
 		free(f);
@@ -67,33 +72,49 @@ int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt
 	return err;
 }
 
-pid_t *xvt_flight_pid(struct xvt_flight *f)
+struct xvt_helper *xvt_flight_helper(struct xvt_flight *f)
 {
-	return &f->helper.pid;
+	return &f->helper;
 }
 
-void xvt_flight_free(struct xvt_flight *f)
+/* Returns whether the trace that is under way is whole, or there is none. */
+static bool ends_whole(struct xvt_flight *f)
 {
-	struct pollfd answer = { .events = POLLIN };
+	int status;
+
+	if (!f->helper.asked || f->helper.pid <= 0)
+		return true;
+	if (!xvt_child_wait(f->helper.fd, POLLIN, END_MS)) {
+		xvt_flight_under_way(f, &status);
+		return !status; /* that it failed was said by the process */
+	}
+	xvt_error("--flight-recorder",
+		  "the recorder's process that reads flight recorders does not answer: it was "
+		  "stopped, or a disk does not answer. It is killed, and %s is not whole",
+		  f->job->output);
+	return false;
+}
+
+bool xvt_flight_free(struct xvt_flight *f)
+{
+	bool whole;
 
 	if (!f)
-		return;
-	answer.fd = f->helper.fd;
-	if (f->under_way)
-		poll(&answer, 1, END_MS);
+		return true;
+	whole = ends_whole(f);
 	xvt_helper_end(&f->helper);
 	xvt_flight_job_free(f->job);
 	free(f);
+	return whole;
 }
 
 int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, const char *folder,
 		    uint64_t at_ns, uint64_t before_ns, uint64_t most_bytes, size_t *left_out)
 {
 	struct xvt_flight_job *job = f->job;
-	int err;
 
 	*left_out = 0;
-	if (f->under_way)
+	if (f->helper.asked)
 		return -EBUSY;
 	if ((size_t)snprintf(job->output, sizeof(job->output), "%s/" XVT_SNAPSHOT_FLIGHT, folder) >=
 	    sizeof(job->output))
@@ -105,9 +126,7 @@ int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, cons
 	xvt_flight_job_bound(job, machines, most_bytes);
 	if (!job->n)
 		return -ENODATA;
-	err = xvt_helper_ask(&f->helper, "", 1);
-	f->under_way = !err;
-	return err;
+	return xvt_helper_ask(&f->helper, "", 1);
 }
 
 size_t xvt_flight_under_way(struct xvt_flight *f, int *status)
@@ -115,18 +134,17 @@ size_t xvt_flight_under_way(struct xvt_flight *f, int *status)
 	int err;
 
 	*status = 0;
-	if (!f->under_way)
+	if (!f->helper.asked)
 		return 0;
 	err = xvt_helper_answer(&f->helper, status, sizeof(*status));
 	if (err == -EAGAIN)
 		return f->job->n;
 	if (err)
 		*status = err;
-	f->under_way = false;
 	return 0;
 }
 
 bool xvt_flight_is_busy(const struct xvt_flight *f)
 {
-	return f->under_way;
+	return f->helper.asked;
 }

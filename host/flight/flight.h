@@ -12,15 +12,17 @@
 #include <sys/types.h>
 
 #include "flight/flight_job.h"
+#include "rights/helper.h"
 
 struct xvt_flight;
 
 /* The objects that `opt` points to must outlive *out. Returns 0 or -errno. */
 int xvt_flight_new(struct xvt_flight **out, const struct xvt_flight_options *opt);
-/* For xvt_recording_needs(). */
-pid_t *xvt_flight_pid(struct xvt_flight *f);
-/* Ends the process; a trace that is under way gets some seconds. NULL: no effect. */
-void xvt_flight_free(struct xvt_flight *f);
+/* For xvt_recording_needs_helper(). */
+struct xvt_helper *xvt_flight_helper(struct xvt_flight *f);
+/* Ends the process; a trace that is under way gets some seconds. NULL: no effect. Returns false
+ * after an error message: that trace is not whole. */
+bool xvt_flight_free(struct xvt_flight *f);
 
 /*
  * Have it write what the machines hold, from before_ns before at_ns (host ns) on, into

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "record/business.h"
 #include "record/recording.h"
@@ -105,7 +106,7 @@ static int confine(struct xvt_opener **opener, const struct xvt_flight_options *
 	if (*opener)
 		err = xvt_business_tell(*opener, &opt->business, s, NULL, NULL, &rules);
 	xvt_rules_free(&rules);
-	if (err)
+	if (err && err != -ETIMEDOUT) /* that was told */
 		xvt_error("sandbox", "the process that opens files cannot be told which: %s",
 			  strerror(-err));
 	return err ? err
@@ -160,7 +161,7 @@ int xvt_flight_job_run(const struct xvt_flight_job *job, const struct xvt_flight
 		       int leave_fd)
 {
 	const pid_t parent = getpid(), child = fork();
-	int status = 0;
+	int status = 0, pidfd, err;
 
 	if (child < 0)
 		return XVT_EXIT_FAIL;
@@ -172,7 +173,16 @@ int xvt_flight_job_run(const struct xvt_flight_job *job, const struct xvt_flight
 		prctl(PR_SET_NAME, "xvtrace-flight");
 		_exit(read_all_with_opener(opt, job));
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : XVT_EXIT_FAIL;
+	pidfd = xvt_child_open(child);
+	err = xvt_child_await_work(pidfd, child, &status, XVT_CHILD_STILL_MS);
+	if (err) {
+		xvt_error("flight recorder",
+			  "the process that reads them did nothing for %u s, since it was stopped "
+			  "or a disk does not answer; it is killed",
+			  XVT_CHILD_STILL_MS / 1000);
+		xvt_child_kill(pidfd, child);
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	return !err && WIFEXITED(status) ? WEXITSTATUS(status) : XVT_EXIT_FAIL;
 }

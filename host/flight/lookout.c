@@ -26,7 +26,6 @@ struct xvt_lookout {
 	struct xvt_helper helper;
 	struct xvt_trigger *trigger;
 	struct xvt_lookout_source source;
-	bool asked; /* no answer has come yet */
 };
 
 static void look(const struct xvt_lookout *l, int sock, struct question *q,
@@ -63,8 +62,9 @@ static void answer_all(int fd, void *arg)
 }
 
 int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
-		    const struct xvt_lookout_source *source)
+		    const struct xvt_lookout_source *source, const char *does)
 {
+	const struct xvt_helper_name name = { does, "no event makes a snapshot" };
 	/* Files of a folder may belong to another user. */
 	const struct xvt_lookout_source there = { .capabilities = 1ull << CAP_DAC_READ_SEARCH };
 	struct xvt_lookout *l = calloc(1, sizeof(*l));
@@ -74,7 +74,7 @@ int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
 		return -ENOMEM;
 	l->trigger = trigger;
 	l->source = source ? *source : there;
-	err = xvt_helper_start(&l->helper, l->source.capabilities, answer_all, l);
+	err = xvt_helper_start(&l->helper, &name, l->source.capabilities, answer_all, l);
 	if (err)
 		free(l);
 	else
@@ -82,9 +82,9 @@ int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
 	return err;
 }
 
-pid_t *xvt_lookout_pid(struct xvt_lookout *l)
+struct xvt_helper *xvt_lookout_helper(struct xvt_lookout *l)
 {
-	return &l->helper.pid;
+	return &l->helper;
 }
 
 void xvt_lookout_free(struct xvt_lookout *l)
@@ -100,24 +100,21 @@ int xvt_lookout_ask(struct xvt_lookout *l, const char *path, uint64_t from_ns)
 {
 	struct question question = { .from_ns = from_ns };
 
-	if (l->asked)
+	if (l->helper.asked)
 		return -EBUSY;
 	if ((size_t)snprintf(question.path, sizeof(question.path), "%s", path) >=
 	    sizeof(question.path))
 		return -ENAMETOOLONG;
-	if (xvt_helper_ask(&l->helper, &question, sizeof(question)))
-		return -EPIPE;
-	l->asked = true;
-	return 0;
+	return xvt_helper_ask(&l->helper, &question, sizeof(question));
 }
 
 int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 {
-	int err = l->asked ? xvt_helper_answer(&l->helper, answer, sizeof(*answer)) : -EAGAIN;
+	int err =
+		l->helper.asked ? xvt_helper_answer(&l->helper, answer, sizeof(*answer)) : -EAGAIN;
 
 	if (err)
 		return err;
-	l->asked = false;
 	/* A guest's data may have made a process write these. */
 	answer->why[sizeof(answer->why) - 1] = '\0';
 	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
@@ -128,5 +125,5 @@ int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 
 bool xvt_lookout_is_busy(const struct xvt_lookout *l)
 {
-	return l && l->asked;
+	return l && l->helper.asked;
 }

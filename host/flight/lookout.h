@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "flight/trigger.h"
+#include "rights/helper.h"
 
 struct xvt_lookout;
 
@@ -33,11 +34,12 @@ struct xvt_lookout_source {
 	void *arg;
 };
 
-/* NULL as source: the files are there, and may belong to another user. Returns 0 or -errno. */
+/* NULL as source: the files are there, and may belong to another user. does: of its messages.
+ * Returns 0 or -errno. */
 int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
-		    const struct xvt_lookout_source *source);
-/* For xvt_recording_needs(). */
-pid_t *xvt_lookout_pid(struct xvt_lookout *l);
+		    const struct xvt_lookout_source *source, const char *does);
+/* For xvt_recording_needs_helper(). */
+struct xvt_helper *xvt_lookout_helper(struct xvt_lookout *l);
 /* Ends the process. NULL: no effect. */
 void xvt_lookout_free(struct xvt_lookout *l);
 

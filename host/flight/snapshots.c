@@ -66,7 +66,6 @@ struct search {
 	struct xvt_lookout *lookout; /* NULL: the same */
 	uint64_t next_ns;	     /* when to look again */
 	uint64_t failed_ns;	     /* since when looks have failed; 0: the last one did not */
-	uint64_t waits_ns;	     /* since when an answer is waited for; 0: it is not */
 	bool told;
 };
 
@@ -154,7 +153,7 @@ bool xvt_snapshots_wants_crash(const struct xvt_snapshots *sn, const char *machi
 	return false;
 }
 
-/* For events from now on. does: of xvt_recording_needs(). Returns 0, or -errno after an error
+/* For events from now on. does: of its messages. Returns 0, or -errno after an error
  * message. */
 static int begin_search(struct xvt_snapshots *sn, struct search *search,
 			const struct xvt_lookout_source *source, const char *does)
@@ -163,11 +162,11 @@ static int begin_search(struct xvt_snapshots *sn, struct search *search,
 				  xvt_session_now_ns(sn->rec->session));
 
 	if (!err)
-		err = xvt_lookout_new(&search->lookout, search->trigger, source);
+		err = xvt_lookout_new(&search->lookout, search->trigger, source, does);
 	if (err)
 		xvt_error("--snapshot-when", "cannot look for events: %s", strerror(-err));
 	else
-		xvt_recording_needs(sn->rec, xvt_lookout_pid(search->lookout), does);
+		xvt_recording_needs_helper(sn->rec, xvt_lookout_helper(search->lookout));
 	return err;
 }
 
@@ -635,23 +634,6 @@ static void take_look(struct xvt_snapshots *sn, const struct xvt_trigger_look *l
 
 enum answered { NOTHING, FOUND, FAILED };
 
-/* Nothing tells of a process that stands still but that it does not answer. */
-static void wait_for_answer(struct xvt_snapshots *sn, struct search *search, uint64_t now_ns)
-{
-	if (!xvt_lookout_is_busy(search->lookout))
-		return;
-	if (!search->waits_ns)
-		search->waits_ns = now_ns;
-	if (search->told || now_ns - search->waits_ns < FAILED_NS)
-		return;
-	xvt_recording_end_line(sn->rec);
-	xvt_warn("--snapshot-when",
-		 "process %d, which looks for events, has not answered for %" PRIu64
-		 " s: is it stopped? Until it answers, no event makes a snapshot",
-		 (int)*xvt_lookout_pid(search->lookout), (now_ns - search->waits_ns) / SECOND_NS);
-	search->told = true;
-}
-
 /*
  * Take an answer, if there is one. FAILED: the look could not be made, which is told when it has
  * gone on for FAILED_NS.
@@ -663,11 +645,8 @@ static enum answered take_answer(struct xvt_snapshots *sn, struct search *search
 	/* Another error: it has died, and the recording ends (xvt_recording_needs()). */
 	int err = search->lookout ? xvt_lookout_answer(search->lookout, answer) : -EAGAIN;
 
-	if (err) {
-		wait_for_answer(sn, search, now_ns);
+	if (err)
 		return NOTHING;
-	}
-	search->waits_ns = 0;
 	search->next_ns =
 		now_ns +
 		(answer->cpu_ns * LOOK_PART > LOOK_NS ? answer->cpu_ns * LOOK_PART : LOOK_NS);
@@ -677,8 +656,11 @@ static enum answered take_answer(struct xvt_snapshots *sn, struct search *search
 		take_look(sn, &answer->look, now_ns);
 		return FOUND;
 	}
+	/* A look that was given up has taken so long. */
 	if (!search->failed_ns)
-		search->failed_ns = now_ns;
+		search->failed_ns = answer->err == -ETIMEDOUT && now_ns > FAILED_NS
+					    ? now_ns - FAILED_NS
+					    : now_ns;
 	if (!search->told && now_ns - search->failed_ns >= FAILED_NS) {
 		xvt_recording_end_line(sn->rec);
 		xvt_warn("--snapshot-when", "%s %" PRIu64 " s: %s", failed,
@@ -696,7 +678,8 @@ static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
 	struct xvt_lookout_answer answer;
 	const enum answered got =
 		take_answer(sn, &e->search, "events were not looked for since", &answer, now_ns);
-	const bool removed = got == FAILED && now_ns - e->search.failed_ns >= FAILED_NS;
+	const bool removed = got == FAILED && answer.err != -ETIMEDOUT &&
+			     now_ns - e->search.failed_ns >= FAILED_NS;
 
 	if (got == FOUND)
 		e->read_ns = answer.look.last_ns;

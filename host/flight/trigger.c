@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "lib/xvtrace.h"
 #include "rights/confine.h"
 #include "xvt_abi.h"
@@ -327,7 +328,7 @@ int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
 		     struct xvt_trigger_look *look, char *why, size_t why_size)
 {
 	struct shared *s = t->shared;
-	int status = 0;
+	int status = 0, pidfd, err;
 	pid_t child;
 
 	s->look = (struct xvt_trigger_look){ .events = 0 };
@@ -343,8 +344,18 @@ int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
 		read_trace(t, path, from_ns);
 		_exit(0);
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	pidfd = xvt_child_open(child);
+	err = xvt_child_await_work(pidfd, child, &status, XVT_CHILD_STILL_MS);
+	if (err)
+		xvt_child_kill(pidfd, child);
+	if (pidfd >= 0)
+		close(pidfd);
+	if (err) {
+		snprintf(why, why_size,
+			 "the process that reads a trace did nothing for long, since it was "
+			 "stopped or a disk does not answer, and was killed");
+		return err;
+	}
 	take_look(s, look);
 	s->why[sizeof(s->why) - 1] = '\0';
 	if (s->done && WIFEXITED(status))

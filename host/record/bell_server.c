@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/socket.h"
 
 #define ANSWER_MS 10000
@@ -135,10 +136,8 @@ static int start_server(const char *region, const char *path, char *why, size_t 
 		snprintf(why, why_size, "no process for the doorbell's server: %s", strerror(-err));
 	} else {
 		err = await_server(out[0], path, why, why_size);
-		if (err) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-		}
+		if (err)
+			xvt_child_kill(-1, pid);
 	}
 	close(out[0]);
 	return err;

@@ -75,12 +75,23 @@ static void died(void *arg)
 		  about->output);
 }
 
+static void stopped(void *arg, unsigned int seconds)
+{
+	(void)arg;
+	xvt_error("sandbox",
+		  "the recorder's process that opens files has not answered for %u s: it was "
+		  "stopped, or a disk does not answer. It is killed, which ends the recording",
+		  seconds);
+}
+
 int xvt_business_begin(const char *command, const struct xvt_business *b,
 		       struct xvt_opener **opener)
 {
-	static const struct xvt_opener_ops ops = {
-		.begin = xvt_confine_opener, .refused = refused, .denied = denied, .died = died
-	};
+	static const struct xvt_opener_ops ops = { .begin = xvt_confine_opener,
+						   .refused = refused,
+						   .denied = denied,
+						   .died = died,
+						   .stopped = stopped };
 	static struct about about;
 	int err;
 
@@ -96,7 +107,7 @@ int xvt_business_begin(const char *command, const struct xvt_business *b,
 			 strerror(-err));
 		return 0;
 	}
-	if (err)
+	if (err && err != -ETIMEDOUT) /* that was told */
 		xvt_error("sandbox", "cannot start the process that opens files: %s",
 			  strerror(-err));
 	return err;

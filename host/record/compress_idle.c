@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "options/opt.h"
 #include "record/compressor.h"
@@ -49,8 +50,7 @@ int xvt_compress_idle_new(struct xvt_compress_idle **out, struct xvt_recording *
 	if (err) {
 		free(c);
 	} else {
-		xvt_recording_needs(rec, xvt_compressor_pid(c->process),
-				    "compresses finished files");
+		xvt_recording_needs_helper(rec, xvt_compressor_helper(c->process));
 		*out = c;
 	}
 	return err;
@@ -122,6 +122,11 @@ static void warn(const struct xvt_compress_idle *c, int err)
 	if (err == -ECHILD)
 		xvt_warn("--compress idle",
 			 "%s stays as it is: the process that read it was killed", name);
+	else if (err == -ETIMEDOUT)
+		xvt_warn("--compress idle",
+			 "%s stays as it is: the process that read it did nothing for %u s, since "
+			 "it was stopped or a disk does not answer, and was killed",
+			 name, XVT_CHILD_STILL_MS / 1000);
 	else
 		xvt_warn("--compress idle", "%s stays as it is: %s", name, strerror(-err));
 }

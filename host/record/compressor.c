@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "rights/capabilities.h"
 #include "rights/confine.h"
 #include "rights/helper.h"
@@ -75,7 +76,7 @@ static void repack(const struct xvt_compressor *c, pid_t parent, int from, int t
 static int repack_apart(const struct xvt_compressor *c, int sock, int from, int to, uint64_t bytes)
 {
 	const pid_t parent = getpid(), child = fork();
-	int status = 0;
+	int status = 0, pidfd, err;
 
 	if (child < 0)
 		return -errno;
@@ -83,8 +84,14 @@ static int repack_apart(const struct xvt_compressor *c, int sock, int from, int 
 		close(sock);
 		repack(c, parent, from, to, bytes);
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	pidfd = xvt_child_open(child);
+	err = xvt_child_await_work(pidfd, child, &status, XVT_CHILD_STILL_MS);
+	if (err)
+		xvt_child_kill(pidfd, child);
+	if (pidfd >= 0)
+		close(pidfd);
+	if (err)
+		return err;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
@@ -178,6 +185,8 @@ static void answer_all(int fd, void *arg)
 
 int xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned int level)
 {
+	static const struct xvt_helper_name name = { "compresses finished files",
+						     "finished files stay as they are" };
 	struct xvt_compressor *c = calloc(1, sizeof(*c));
 	int err;
 
@@ -186,8 +195,9 @@ int xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned
 	c->folder = folder;
 	c->level = level;
 	/* The folder may belong to another user. */
-	err = xvt_helper_start(&c->helper, 1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE,
-			       answer_all, c);
+	err = xvt_helper_start(&c->helper, &name,
+			       1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE, answer_all,
+			       c);
 	if (err)
 		free(c);
 	else
@@ -195,9 +205,9 @@ int xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned
 	return err;
 }
 
-pid_t *xvt_compressor_pid(struct xvt_compressor *c)
+struct xvt_helper *xvt_compressor_helper(struct xvt_compressor *c)
 {
-	return &c->helper.pid;
+	return &c->helper;
 }
 
 void xvt_compressor_free(struct xvt_compressor *c)

@@ -11,13 +11,15 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "rights/helper.h"
+
 struct xvt_compressor;
 
 /* The result for a file. */
 struct xvt_compressed {
 	/* 0: the copy is complete and was compared. As xvt_repack(); -EMLINK: the file has several
-	 * names; -EPERM: it is of another user; -ECHILD: the process that reads was killed; or
-	 * -errno. Without a copy, then. */
+	 * names; -EPERM: it is of another user; -ECHILD: the process that reads was killed;
+	 * -ETIMEDOUT: it stood still, and was killed; or -errno. Without a copy, then. */
 	int err;
 	struct stat st; /* of the file */
 	uint64_t bytes; /* of the copy */
@@ -25,8 +27,8 @@ struct xvt_compressed {
 
 /* Returns 0 or -errno. `folder` and `level` are for all files. */
 int xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned int level);
-/* For xvt_recording_needs(). */
-pid_t *xvt_compressor_pid(struct xvt_compressor *c);
+/* For xvt_recording_needs_helper(). */
+struct xvt_helper *xvt_compressor_helper(struct xvt_compressor *c);
 /* Ends the process. NULL: no effect. */
 void xvt_compressor_free(struct xvt_compressor *c);
 

@@ -79,14 +79,10 @@ void xvt_printer_go(struct xvt_printer *p, const char *path)
 }
 
 /* Returns whether it has ended. */
-static bool wait_for(struct xvt_printer *p, int timeout_ms)
+static bool wait_for(struct xvt_printer *p, unsigned int timeout_ms)
 {
-	struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
-	bool is;
+	const bool is = xvt_child_await(p->pidfd, p->pid, NULL, timeout_ms) != -ETIMEDOUT;
 
-	/* Without a pidfd (an old kernel), poll() only waits. */
-	poll(&ended, 1, timeout_ms);
-	is = waitpid(p->pid, NULL, WNOHANG) != 0;
 	if (is)
 		p->pid = 0;
 	return is;
@@ -104,6 +100,5 @@ void xvt_printer_end(struct xvt_printer *p, const char *output)
 	xvt_child_signal(p->pidfd, p->pid, SIGTERM);
 	if (wait_for(p, KILL_MS))
 		return;
-	if (!xvt_child_signal(p->pidfd, p->pid, SIGKILL))
-		waitpid(p->pid, NULL, 0);
+	xvt_child_kill(p->pidfd, p->pid);
 }

@@ -67,13 +67,65 @@ static void on_state(void *arg, const char *vm, const char *text)
 
 static void look_for_helpers(struct xvt_recording *rec);
 
-void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does)
+static void need(struct xvt_recording *rec, const struct xvt_recording_helper *helper)
 {
 	if (rec->helper_count < XVT_RECORDING_HELPERS)
-		rec->helpers[rec->helper_count++] = (struct xvt_recording_helper){ pid, does };
+		rec->helpers[rec->helper_count++] = *helper;
 	/* Its SIGCHLD may have come before. */
 	if (rec->on_signal.done)
 		look_for_helpers(rec);
+}
+
+void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does)
+{
+	need(rec, &(struct xvt_recording_helper){ .pid = pid, .does = does });
+}
+
+void xvt_recording_needs_helper(struct xvt_recording *rec, struct xvt_helper *h)
+{
+	need(rec,
+	     &(struct xvt_recording_helper){ .pid = &h->pid, .does = h->name.does, .watched = h });
+}
+
+/* A warning, or that it is over, in the trace and to the user. */
+static void say_news(struct xvt_recording *rec, const struct xvt_helper *h,
+		     enum xvt_helper_news news, unsigned int still_s)
+{
+	char text[320];
+
+	if (news == XVT_HELPER_STILL)
+		snprintf(text, sizeof(text),
+			 "the recorder's process that %s (process %d) has not answered for %u s: "
+			 "it was stopped, or a disk does not answer. Until it answers, %s",
+			 h->name.does, (int)h->pid, still_s, h->name.until);
+	else
+		snprintf(text, sizeof(text),
+			 "the recorder's process that %s (process %d) answers again", h->name.does,
+			 (int)h->pid);
+	/* The log has it also if it is quiet. */
+	rec->own_words = true;
+	xvt_session_say(rec->session, news == XVT_HELPER_STILL, NULL, text);
+	rec->own_words = false;
+	xvt_recording_end_line(rec);
+	if (news == XVT_HELPER_STILL)
+		xvt_warn(rec->command, "%s", text);
+	else
+		xvt_note("%s", text);
+}
+
+void xvt_recording_watch_helpers(struct xvt_recording *rec, uint64_t now_ns)
+{
+	enum xvt_helper_news news;
+	unsigned int still_s;
+	size_t i;
+
+	for (i = 0; i < rec->helper_count; i++) {
+		struct xvt_helper *h = rec->helpers[i].watched;
+
+		news = h ? xvt_helper_watch(h, now_ns, &still_s) : XVT_HELPER_NO_NEWS;
+		if (news != XVT_HELPER_NO_NEWS)
+			say_news(rec, h, news, still_s);
+	}
 }
 
 /* An error, in the trace and to the user. */

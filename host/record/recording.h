@@ -9,6 +9,7 @@
 #include "record/keep_old.h"
 #include "record/machines.h"
 #include "record/outcome.h"
+#include "rights/helper.h"
 #include "session/control.h"
 #include "trace/file_set.h"
 
@@ -17,8 +18,9 @@
 
 /* A process of the recorder's without which the recording is not what was asked for. */
 struct xvt_recording_helper {
-	pid_t *pid;	  /* of its owner; becomes 0 when it has ended by itself */
-	const char *does; /* "opens files" */
+	pid_t *pid;		    /* of its owner; becomes 0 when it has ended by itself */
+	const char *does;	    /* "opens files" */
+	struct xvt_helper *watched; /* NULL: it is watched elsewhere */
 };
 
 #define XVT_RECORDING_HELPERS 6
@@ -81,6 +83,13 @@ int xvt_recording_watch_signals(struct xvt_recording *rec);
  * waits for it only while it is not 0. does: a string that stays.
  */
 void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does);
+
+/* The same of a helper, which is also watched: a warning, and a note in the trace, say that it
+ * stands still, and what that means. */
+void xvt_recording_needs_helper(struct xvt_recording *rec, struct xvt_helper *helper);
+
+/* Look whether helpers stand still. To be called once a second. */
+void xvt_recording_watch_helpers(struct xvt_recording *rec, uint64_t now_ns);
 
 /* Make the passes of a snapshot, until it is whole or a signal came. Returns 0 or -errno. */
 int xvt_recording_take_snapshot(struct xvt_recording *rec);

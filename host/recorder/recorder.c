@@ -236,17 +236,14 @@ static void release_child(struct recorder *r, bool begin)
 /* End the command after the recording: SIGTERM, and SIGKILL after CHILD_END_MS. */
 static void end_child(struct xvt_recording *rec)
 {
-	struct pollfd ended = { .fd = rec->child_fd, .events = POLLIN };
-
 	if (rec->child <= 0)
 		return;
-	/* Without a pidfd (an old kernel), poll() only waits. */
+	/* Its status counts for nothing: the recorder ended it. */
 	xvt_child_signal(rec->child_fd, rec->child, SIGTERM);
-	if (poll(&ended, 1, CHILD_END_MS) <= 0) {
-		xvt_warn("record", "the command does not end, killing it");
-		xvt_child_signal(rec->child_fd, rec->child, SIGKILL);
-	}
-	waitpid(rec->child, NULL, 0); /* ignore the status: the recorder ended the command */
+	if (xvt_child_await(rec->child_fd, rec->child, NULL, CHILD_END_MS) != -ETIMEDOUT)
+		return;
+	xvt_warn("record", "the command does not end, killing it");
+	xvt_child_kill(rec->child_fd, rec->child);
 }
 
 /* Says how a command ended that failed by itself. The reason of 127 is said by then: by
@@ -979,6 +976,7 @@ static int run(struct recorder *r)
 			reported = now;
 			xvt_server_tend(rec->control);
 			xvt_server_tend(rec->http);
+			xvt_recording_watch_helpers(rec, now);
 			listen_again(r);
 			listen_to_armed(r);
 			if (may_claim_armed(r))
@@ -1065,25 +1063,27 @@ static int begin_armed(struct recorder *r)
 		xvt_error("--flight-recorder", "cannot start the process that reads: %s",
 			  strerror(-err));
 	else
-		xvt_recording_needs(&r->rec, xvt_flight_pid(r->flight), "reads flight recorders");
+		xvt_recording_needs_helper(&r->rec, xvt_flight_helper(r->flight));
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 /* The recorder itself will start no process and load no library. */
 static int begin_libvirt(struct recorder *r)
 {
+	static const struct xvt_helper_name name = { "asks libvirt",
+						     "no machine of libvirt joins" };
 	const struct xvt_machine_options *machines = &r->opt.machines;
 	int err;
 
 	if ((!machines->all && !machines->domains.n) || xvt_libvirt_prepare())
 		return XVT_EXIT_OK;
-	err = xvt_helper_start(&r->libvirt, xvt_confine_kept(), xvt_libvirt_serve,
+	err = xvt_helper_start(&r->libvirt, &name, xvt_confine_kept(), xvt_libvirt_serve,
 			       (void *)machines->libvirt_uri);
 	if (err) {
 		xvt_error("libvirt", "cannot start the process that asks it: %s", strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
-	xvt_recording_needs(&r->rec, &r->libvirt.pid, "asks libvirt");
+	xvt_recording_needs_helper(&r->rec, &r->libvirt);
 	return XVT_EXIT_OK;
 }
 
@@ -1128,12 +1128,14 @@ static int confine(struct recorder *r)
 					control, &r->rules);
 	if (err) {
 		xvt_rules_free(&r->rules);
-		xvt_error("sandbox", "the process that opens files cannot be told which: %s",
-			  strerror(-err));
+		if (err != -ETIMEDOUT) /* that was told */
+			xvt_error("sandbox",
+				  "the process that opens files cannot be told which: %s",
+				  strerror(-err));
 		return err;
 	}
 	if (r->libvirt.pid)
-		xvt_libvirt_ask_by(r->libvirt.fd);
+		xvt_libvirt_ask_by(r->libvirt.fd, &r->libvirt.asked);
 	err = xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
 	if (!err)
 		tell_open(r);
@@ -1253,10 +1255,11 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 	set_rotation(&r);
 	status = record(&r);
 	if (r.libvirt.pid) {
-		xvt_libvirt_ask_by(-1);
+		xvt_libvirt_ask_by(-1, NULL);
 		xvt_helper_end(&r.libvirt);
 	}
-	xvt_flight_free(r.flight);
+	if (!xvt_flight_free(r.flight))
+		status = XVT_EXIT_FAIL;
 	xvt_armed_free(r.armed);
 	if (!xvt_opener_end(r.opener))
 		status = XVT_EXIT_FAIL;

@@ -72,14 +72,6 @@ void xvt_confine_capabilities(void)
 	keep(xvt_confine_kept());
 }
 
-static void opener_stopped(unsigned int seconds)
-{
-	xvt_error("sandbox",
-		  "the recorder's process that opens files has not answered for %u s: it was "
-		  "stopped, or a disk does not answer. It is killed, which ends the recording",
-		  seconds);
-}
-
 /* Returns 0 if the opener decides from here on what is opened, or -errno. All that needs a right
  * beyond those of the recorder's user, the opener does from here on. */
 static int ask(struct xvt_opener *opener)
@@ -90,10 +82,7 @@ static int ask(struct xvt_opener *opener)
 		err = xvt_opener_serve(opener, xvt_sandbox_listener());
 	if (!err)
 		keep(0);
-	if (!err && xvt_opener_watch(opener, opener_stopped))
-		xvt_warn("sandbox", "nothing watches the process that opens files: if it stands "
-				    "still, so does the recorder");
-	return err;
+	return err ? err : xvt_opener_watch(opener);
 }
 
 /*
@@ -120,11 +109,12 @@ void xvt_confine_opener(void)
 	xvt_limit_memory(OPENER_MEMORY);
 }
 
-/* Whether the opener could have worked: something is short, or it has been killed. */
+/* Whether the opener could have worked: something is short, it has been killed, or it stood still.
+ */
 static bool is_failure(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EPIPE ||
-	       err == -ECONNRESET;
+	       err == -ECONNRESET || err == -EAGAIN || err == -ETIMEDOUT;
 }
 
 int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes)
@@ -145,7 +135,8 @@ int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uin
 		if (!err)
 			return 0;
 		if (is_failure(err)) {
-			xvt_error("sandbox", "cannot enter it: %s", strerror(-err));
+			if (err != -ETIMEDOUT) /* that was told */
+				xvt_error("sandbox", "cannot enter it: %s", strerror(-err));
 			return err;
 		}
 		xvt_warn("sandbox",

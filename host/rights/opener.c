@@ -50,10 +50,9 @@ pid_t *xvt_opener_pid(struct xvt_opener *opener)
 	return NULL;
 }
 
-int xvt_opener_watch(struct xvt_opener *opener, void (*stopped)(unsigned int seconds))
+int xvt_opener_watch(struct xvt_opener *opener)
 {
 	(void)opener;
-	(void)stopped;
 	return -ENOTSUP;
 }
 
@@ -71,6 +70,7 @@ bool xvt_opener_end(struct xvt_opener *opener)
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +86,7 @@ bool xvt_opener_end(struct xvt_opener *opener)
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/time.h"
 #include "base/vec.h"
 
 #ifndef SECCOMP_ADDFD_FLAG_SEND
@@ -101,24 +102,24 @@ bool xvt_opener_end(struct xvt_opener *opener)
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
 #endif
 
-#define CTL	       3 /* the opener's end of the socket */
-/* An opener is asked this often whether it lives, and has this long: some disks let an open wait.
- */
-#define ASK_SECONDS    10
-#define ANSWER_SECONDS 30
+#define CTL	  3 /* the opener's end of the socket */
+/* An opener is asked this often whether it lives, and has XVT_CHILD_STILL_MS: some disks let an
+ * open wait. A signal that is to end the recorder waits for that, too, if an open does. */
+#define ASK_MS	  2000u
 /* What do_call() returns beside 0 and -errno. */
-#define FORBIDDEN      XVT_NOT_PUBLIC
-#define ITSELF	       (XVT_NOT_PUBLIC + 1) /* the asking thread does it, by its own rights */
-#define DENIED	       (XVT_NOT_PUBLIC + 2) /* an error, which is told: no attacker gains by asking */
+#define FORBIDDEN XVT_NOT_PUBLIC
+#define ITSELF	  (XVT_NOT_PUBLIC + 1) /* the asking thread does it, by its own rights */
+#define DENIED	  (XVT_NOT_PUBLIC + 2) /* an error, which is told: no attacker gains by asking */
 
 struct xvt_opener {
 	pid_t pid;
 	int sock;
 	int pidfd; /* of base/child.h */
 	bool watched;
-	bool stands_still; /* set by the watcher, read after its end */
+	atomic_bool stands_still; /* a thread may wait for it, and the watcher, too */
 	pthread_t watcher;
-	void (*stopped)(unsigned int seconds);
+	const struct xvt_opener_ops *ops;
+	void *arg;
 };
 
 /* What the parent sends. */
@@ -895,22 +896,6 @@ static void serve(const struct server *s)
 		close(c.fd);
 }
 
-/* Returns 0 or -errno. */
-static int send_message(int sock, const struct message *m)
-{
-	return send(sock, m, sizeof(*m), MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/* Has the opener do something, and returns what it answers: 0 or -errno. */
-static int ask(int sock, const struct message *m)
-{
-	int result, err = send_message(sock, m);
-
-	if (err)
-		return err;
-	return recv(sock, &result, sizeof(result), 0) == sizeof(result) ? result : -EPIPE;
-}
-
 static const char token[] = "xvtrace";
 
 /* Returns 0 if this process may do what it has to, or -errno. */
@@ -1018,6 +1003,7 @@ static void run_opener(const struct xvt_opener_ops *ops, void *arg, pid_t parent
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL); /* a terminal's or a service's are for the parent */
 	prctl(PR_SET_NAME, "xvtrace-opener");
+	prctl(PR_SET_PDEATHSIG, SIGCONT); /* one that is stopped tells of it and ends, too */
 	leave_descriptors(sock);
 	s.parent_fd = (int)syscall(SYS_pidfd_open, parent, 0);
 	if (s.parent_fd < 0 || getppid() != parent)
@@ -1037,13 +1023,62 @@ static void let_it_read(void)
 	prctl(PR_SET_PTRACER, tracer, 0, 0, 0);
 }
 
+/* Kills an opener that does not answer. Returns -ETIMEDOUT. */
+static int stand_still(struct xvt_opener *o, uint64_t since_ns)
+{
+	if (!atomic_exchange(&o->stands_still, true))
+		o->ops->stopped(o->arg,
+				(unsigned int)((xvt_monotonic_ns() - since_ns) / SECOND_NS));
+	xvt_child_signal(o->pidfd, o->pid, SIGKILL);
+	return -ETIMEDOUT;
+}
+
+/* Waits for the opener to take or to give a message. Returns 0 or -errno. */
+static int wait_for(struct xvt_opener *o, short events)
+{
+	const uint64_t since_ns = xvt_monotonic_ns();
+	const int err = xvt_child_wait(o->sock, events, XVT_CHILD_STILL_MS);
+
+	return err == -ETIMEDOUT ? stand_still(o, since_ns) : err;
+}
+
+/* Returns 0 or -errno. */
+static int send_message(struct xvt_opener *o, const struct message *m)
+{
+	int err;
+
+	while (send(o->sock, m, sizeof(*m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		err = wait_for(o, POLLOUT);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Has the opener do something, and returns what it answers: 0 or -errno. */
+static int ask(struct xvt_opener *o, const struct message *m)
+{
+	int result, err = send_message(o, m);
+
+	if (!err)
+		err = wait_for(o, POLLIN);
+	if (err)
+		return err;
+	return recv(o->sock, &result, sizeof(result), MSG_DONTWAIT) == sizeof(result) ? result
+										      : -EPIPE;
+}
+
 /* Whether the error is no answer, since a signal has ended the opener. */
 static bool was_killed(const struct xvt_opener *o, int err)
 {
 	siginfo_t end = { 0 };
 
 	return (err == -EPIPE || err == -ECONNRESET) &&
-	       !waitid(P_PID, (id_t)o->pid, &end, WEXITED | WNOWAIT) && end.si_code != CLD_EXITED;
+	       !xvt_child_wait(o->pidfd, POLLIN, XVT_CHILD_END_MS) &&
+	       !waitid(P_PID, (id_t)o->pid, &end, WEXITED | WNOWAIT | WNOHANG) && end.si_pid &&
+	       end.si_code != CLD_EXITED;
 }
 
 int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *ops, void *arg)
@@ -1059,6 +1094,8 @@ int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *op
 		return -errno;
 	}
 	o->sock = ends[0];
+	o->ops = ops;
+	o->arg = arg;
 	o->pid = fork();
 	if (!o->pid)
 		run_opener(ops, arg, parent, ends[1]);
@@ -1070,9 +1107,9 @@ int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *op
 	if (!err) {
 		tracer = o->pid;
 		let_it_read();
-		err = ask(o->sock, &(struct message){ .kind = PROBE });
+		err = ask(o, &(struct message){ .kind = PROBE });
 		if (err && err != -EMFILE && err != -ENFILE && err != -ENOMEM &&
-		    !was_killed(o, err))
+		    err != -ETIMEDOUT && !was_killed(o, err))
 			err = -ENOTSUP;
 	}
 	if (err)
@@ -1090,7 +1127,7 @@ int xvt_opener_rules(struct xvt_opener *o, const struct xvt_rules *rules)
 
 	for (i = 0; !err && i < rules->count; i++) {
 		m.rule = rules->v[i];
-		err = send_message(o->sock, &m);
+		err = send_message(o, &m);
 	}
 	return err;
 }
@@ -1098,7 +1135,7 @@ int xvt_opener_rules(struct xvt_opener *o, const struct xvt_rules *rules)
 int xvt_opener_serve(struct xvt_opener *o, int listener)
 {
 	const struct message m = { .kind = LISTENER, .fd = listener };
-	int err = ask(o->sock, &m);
+	int err = ask(o, &m);
 
 	close(listener); /* who has it may answer */
 	return err;
@@ -1109,24 +1146,6 @@ pid_t *xvt_opener_pid(struct xvt_opener *o)
 	return &o->pid;
 }
 
-/* Waits for one answer. Returns whether the opener lives, and has answered in time. */
-static bool answers(struct xvt_opener *o)
-{
-	const struct message m = { .kind = PING };
-	struct pollfd p = { .fd = o->sock, .events = POLLIN };
-	int result;
-
-	if (send_message(o->sock, &m))
-		return false;
-	if (!poll(&p, 1, ANSWER_SECONDS * 1000)) {
-		o->stands_still = true;
-		o->stopped(ANSWER_SECONDS);
-		xvt_child_signal(o->pidfd, o->pid, SIGKILL);
-		return false;
-	}
-	return recv(o->sock, &result, sizeof(result), 0) == sizeof(result);
-}
-
 /* A thread: the others may wait in a call for an opener that stands still. Its death makes their
  * calls fail. */
 static void *watch(void *arg)
@@ -1134,17 +1153,16 @@ static void *watch(void *arg)
 	struct xvt_opener *o = arg;
 	struct pollfd p = { .fd = o->pidfd, .events = POLLIN };
 
-	while (answers(o) && !poll(&p, 1, ASK_SECONDS * 1000))
+	while (!ask(o, &(struct message){ .kind = PING }) && !poll(&p, 1, ASK_MS))
 		;
 	return NULL;
 }
 
-int xvt_opener_watch(struct xvt_opener *o, void (*stopped)(unsigned int seconds))
+int xvt_opener_watch(struct xvt_opener *o)
 {
 	sigset_t all, before;
 	int err;
 
-	o->stopped = stopped;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = o->pidfd >= 0 ? pthread_create(&o->watcher, NULL, watch, o) : ENOSYS;
@@ -1153,23 +1171,35 @@ int xvt_opener_watch(struct xvt_opener *o, void (*stopped)(unsigned int seconds)
 	return -err;
 }
 
+/* Has it end. One that stands still is killed, by the watcher or here. */
+static void end_process(struct xvt_opener *o)
+{
+	const uint64_t since_ns = xvt_monotonic_ns();
+	/* The socket has room unless the opener stands still. */
+	const bool sent = send(o->sock, &(struct message){ .kind = END }, sizeof(struct message),
+			       MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+
+	if (!atomic_load(&o->stands_still) && (sent || errno == EPIPE || errno == ECONNRESET) &&
+	    xvt_child_await(o->pidfd, o->pid, NULL, XVT_CHILD_STILL_MS) != -ETIMEDOUT)
+		return;
+	stand_still(o, since_ns);
+	xvt_child_kill(o->pidfd, o->pid);
+}
+
 bool xvt_opener_end(struct xvt_opener *o)
 {
-	const struct message m = { .kind = END };
 	bool answered;
 
 	if (!o)
 		return true;
-	if (o->pid > 0) {
-		send_message(o->sock, &m);
-		waitpid(o->pid, NULL, 0);
-	}
+	if (o->pid > 0)
+		end_process(o);
 	if (o->watched)
 		pthread_join(o->watcher, NULL);
 	if (o->pidfd >= 0)
 		close(o->pidfd);
 	close(o->sock);
-	answered = !o->stands_still;
+	answered = !atomic_load(&o->stands_still);
 	free(o);
 	return answered;
 }

@@ -13,7 +13,7 @@
 
 struct xvt_opener;
 
-/* Called in the opener. */
+/* Called in the opener, but for the last one. */
 struct xvt_opener_ops {
 	void (*begin)(void); /* at its start */
 	/* The parent was ended, since it tried this: "open", "remove", ... */
@@ -22,31 +22,34 @@ struct xvt_opener_ops {
 	void (*denied)(void *arg, const char *what, const char *path, bool last);
 	/* The parent has died in another way. */
 	void (*died)(void *arg);
+	/* Called in the parent, in any of its threads, once: the opener has not answered for so
+	 * long, and will be killed. Then what waits for it fails. */
+	void (*stopped)(void *arg, unsigned int seconds);
 };
 
 /*
  * Start the opener, before there are threads, locks and mappings, which it would hold, too. Its
  * current folder and its umask stay those that the parent has now. Returns 0; -ENOTSUP where it
- * cannot work; or another -errno.
+ * cannot work; -ETIMEDOUT after a call of stopped(); or another -errno.
  */
 int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *ops, void *arg);
 
-/* Give it its rules. Returns 0 or -errno. */
+/* Give it its rules. Returns 0 or -errno; -ETIMEDOUT as above. */
 int xvt_opener_rules(struct xvt_opener *opener, const struct xvt_rules *rules);
 
 /* Have it answer what this listener of a seccomp filter asks. Takes the descriptor. Returns 0 or
- * -errno. */
+ * -errno; -ETIMEDOUT as above. */
 int xvt_opener_serve(struct xvt_opener *opener, int listener);
 
 /* Its process, of which its caller may learn that it ended: who waits for it sets this to 0. */
 pid_t *xvt_opener_pid(struct xvt_opener *opener);
 
-/* Have a thread ask it whether it lives. One that does not answer for some seconds is killed, after
- * a call of stopped() in that thread; then what waits for it fails. Returns 0 or -errno. */
-int xvt_opener_watch(struct xvt_opener *opener, void (*stopped)(unsigned int seconds));
+/* Have a thread ask it whether it lives: a call that waits for it has no limit of its own. Returns
+ * 0 or -errno. */
+int xvt_opener_watch(struct xvt_opener *opener);
 
 /* End it in order. The process can open nothing from then on, if it has the filter. Returns false
- * if the opener was killed because it stood still. */
+ * if the opener was killed because it stood still. NULL: true. */
 bool xvt_opener_end(struct xvt_opener *opener);
 
 #endif /* XVT_OPENER_H */

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/container.h"
 #include "base/library.h"
 #include "base/loop.h"
@@ -270,6 +271,7 @@ static struct {
  */
 
 #define ANSWER_SECONDS	10u
+#define CHILD_MS	(1500u * ANSWER_SECONDS) /* for the end of a child that asks */
 /* A call of a connection with a loop, whose daemon has stopped, fails after PINGS + 1 intervals. */
 #define PING_SECONDS	2
 #define PINGS		2u
@@ -298,10 +300,26 @@ static bool may_hang(const char *uri)
 
 /* The question whether the daemon answers, which another process asks. */
 static struct {
-	int fd;	     /* of xvt_libvirt_ask_by(); -1: a child of this process asks */
-	pid_t child; /* that child; 0: the process at `fd` was asked */
+	int fd;		  /* of xvt_libvirt_ask_by(); -1: a child of this process asks */
+	bool *told_asked; /* the same */
+	pid_t child;	  /* that child; 0: the process at `fd` was asked */
+	int child_fd;	  /* of base/child.h */
+	uint64_t asked_ns;
 	bool asked;
-} question = { .fd = -1 };
+} question = { .fd = -1, .child_fd = -1 };
+
+static void set_asked(bool asked)
+{
+	question.asked = asked;
+	if (question.told_asked)
+		*question.told_asked = asked;
+	if (asked)
+		question.asked_ns = xvt_monotonic_ns();
+	if (!asked && question.child_fd >= 0) {
+		close(question.child_fd);
+		question.child_fd = -1;
+	}
+}
 
 int xvt_libvirt_prepare(void)
 {
@@ -310,15 +328,26 @@ int xvt_libvirt_prepare(void)
 	return load(why, sizeof(why));
 }
 
-void xvt_libvirt_ask_by(int fd)
+void xvt_libvirt_ask_by(int fd, bool *asked)
 {
 	question.fd = fd;
+	question.told_asked = asked;
+}
+
+/* Waits for a child that asks, which its alarm() ends, unless it was stopped. */
+static int await_child(pid_t child, int fd, int *status)
+{
+	const int err = xvt_child_await(fd, child, status, CHILD_MS);
+
+	if (err == -ETIMEDOUT)
+		xvt_child_kill(fd, child);
+	return err;
 }
 
 void xvt_libvirt_serve(int fd, void *uri)
 {
 	char asked;
-	int status;
+	int status, pidfd, err;
 	pid_t child;
 
 	vir.SetErrorFunc(NULL, quiet);
@@ -326,8 +355,17 @@ void xvt_libvirt_serve(int fd, void *uri)
 		child = fork();
 		if (!child)
 			ask_and_exit(uri);
-		if (child < 0 || waitpid(child, &status, 0) != child ||
-		    send(fd, &status, sizeof(status), MSG_NOSIGNAL) != sizeof(status))
+		if (child < 0)
+			return;
+		pidfd = xvt_child_open(child);
+		err = await_child(child, pidfd, &status);
+		if (pidfd >= 0)
+			close(pidfd);
+		if (err == -ETIMEDOUT)
+			status = SIGKILL; /* as of one that was killed */
+		else if (err)
+			return;
+		if (send(fd, &status, sizeof(status), MSG_NOSIGNAL) != sizeof(status))
 			return;
 	}
 }
@@ -348,30 +386,45 @@ static int ask(const char *uri)
 			ask_and_exit(uri);
 		if (question.child < 0)
 			return -errno;
+		question.child_fd = xvt_child_open(question.child);
 	}
-	question.asked = true;
+	set_asked(true);
 	return 0;
 }
 
-/* Waits, but not for ever, where another process asks. Returns 0 with the status of who asked, as
- * of waitpid(); -EAGAIN: there is no answer yet; or another -errno. */
-static int await(bool wait, int *status)
+/* Takes the answer of a child of this process. Returns as take_answer(). */
+static int take_child(bool wait, int *status)
 {
-	struct pollfd p = { .fd = question.fd, .events = POLLIN };
-	ssize_t n;
+	pid_t n;
+	int err;
 
-	if (!question.child) {
-		if (poll(&p, 1, wait ? 2000 * (int)ANSWER_SECONDS : 0) <= 0)
-			return -EAGAIN;
-		n = recv(question.fd, status, sizeof(*status), MSG_DONTWAIT);
-		question.asked = false;
-		return n == sizeof(*status) ? 0 : -EPIPE;
+	if (wait || xvt_monotonic_ns() - question.asked_ns > CHILD_MS * 1000000ull) {
+		err = await_child(question.child, question.child_fd, status);
+		set_asked(false);
+		return err;
 	}
-	do {
-		n = waitpid(question.child, status, wait ? 0 : WNOHANG);
-	} while (n < 0 && errno == EINTR);
-	question.asked = n == 0;
-	return n > 0 ? 0 : n ? -errno : -EAGAIN;
+	n = waitpid(question.child, status, WNOHANG);
+	if (!n || (n < 0 && errno == EINTR))
+		return -EAGAIN;
+	set_asked(false);
+	return n > 0 ? 0 : -errno;
+}
+
+/* Returns 0 with the status of the process that asked, as of waitpid(); -EAGAIN: there is no answer
+ * yet; -ETIMEDOUT: the process that asks stands still; or another -errno. */
+static int take_answer(bool wait, int *status)
+{
+	ssize_t n;
+	int err;
+
+	if (question.child)
+		return take_child(wait, status);
+	err = xvt_child_wait(question.fd, POLLIN, wait ? 2 * CHILD_MS : 0);
+	if (err)
+		return err == -ETIMEDOUT && !wait ? -EAGAIN : err;
+	n = recv(question.fd, status, sizeof(*status), MSG_DONTWAIT);
+	set_asked(false);
+	return n == sizeof(*status) ? 0 : -EPIPE;
 }
 
 /* Ask whether the daemon answers, and wait for ANSWER_SECONDS at most. Returns 0, also if a
@@ -385,7 +438,13 @@ static int await_answer(const char *uri, char *why, size_t why_size)
 		return 0;
 	err = ask(uri);
 	if (!err)
-		err = await(true, &status);
+		err = take_answer(true, &status);
+	if (err == -ETIMEDOUT || (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
+		snprintf(why, why_size,
+			 "libvirt's daemon is not asked: the process of xvtrace's that asks it "
+			 "does not answer, since it was stopped");
+		return -ETIMEDOUT;
+	}
 	if ((err && question.fd >= 0) ||
 	    (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)) {
 		snprintf(why, why_size,
@@ -776,7 +835,7 @@ int xvt_libvirt_answers(const char *uri)
 		err = load(why, sizeof(why));
 		return err ? err : ask(uri);
 	}
-	err = await(false, &status);
+	err = take_answer(false, &status);
 	if (err == -EAGAIN)
 		return 0;
 	if (err || !WIFEXITED(status) || WEXITSTATUS(status))

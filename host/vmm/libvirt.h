@@ -51,17 +51,19 @@ int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_
 /*
  * Ask whether libvirt answers, without waiting for it: a daemon that starts accepts connections
  * seconds before it answers. A child process asks, for at most ten seconds. Returns 1: it answers;
- * 0: ask again later; -ECONNREFUSED: it does not answer; -ENOPKG; or -errno of fork().
+ * 0: ask again later; -ECONNREFUSED: it does not answer, or the child was stopped; -ENOPKG; or
+ * -errno of fork().
  */
 int xvt_libvirt_answers(const char *uri);
 
 /* Load libvirt, before a sandbox in which no library can be. Returns 0 or -ENOPKG. */
 int xvt_libvirt_prepare(void);
 
-/* A process that may start no other asks whether libvirt answers over this socket of messages. The
- * process at its other end calls the second function, which returns when the socket is closed; it
- * asks this URI only. Call xvt_libvirt_prepare() before both. */
-void xvt_libvirt_ask_by(int fd);
+/* A process that may start no other asks whether libvirt answers over this socket of messages;
+ * *asked is true while an answer is due. fd -1: no more. The process at its other end calls the
+ * second function, which returns when the socket is closed; it asks this URI only. Call
+ * xvt_libvirt_prepare() before both. */
+void xvt_libvirt_ask_by(int fd, bool *asked);
 void xvt_libvirt_serve(int fd, void *uri);
 
 /* Write the version of the library, such as "9.0.0". Returns 0 or -ENOPKG. */

@@ -87,6 +87,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, top_tint_suite());
 	srunner_add_suite(runner, compress_suite());
 	srunner_add_suite(runner, cpu_suite());
+	srunner_add_suite(runner, child_suite());
 	srunner_add_suite(runner, workers_suite());
 	srunner_add_suite(runner, journal_suite());
 	srunner_add_suite(runner, vec_suite());

@@ -10,7 +10,7 @@ HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/unit/shared_main.c te
 # Between the host's code and these stand tests/unit/faults.c, phase.c, counted.c and
 # record/test_compress_idle.c.
 HOSTT_WRAPPED = xvt_loop_write xvt_loop_read xvt_loop_run xvt_loop_run_only malloc realloc xvt_packer_new \
-	fallocate xvt_ring_set_phase xvt_vm_set_state xvt_counting_walk xvt_compressor_new xvt_compressor_free xvt_compressor_pid \
+	fallocate xvt_ring_set_phase xvt_vm_set_state xvt_counting_walk xvt_compressor_new xvt_compressor_free xvt_compressor_helper \
 	xvt_compressor_ask xvt_compressor_answer
 HOSTT_WRAP = $(HOSTT_WRAPPED:%=-Wl,--wrap=%)
 # test_vm_libvirt.c does things to libvirt's "test" domain.

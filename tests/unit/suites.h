@@ -22,6 +22,7 @@ Suite *machine_name_suite(void);
 Suite *top_tint_suite(void);
 Suite *compress_suite(void);
 Suite *cpu_suite(void);
+Suite *child_suite(void);
 Suite *workers_suite(void);
 Suite *journal_suite(void);
 Suite *vec_suite(void);

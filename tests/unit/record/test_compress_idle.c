@@ -32,14 +32,14 @@ static uint64_t now_ns;
 
 static struct {
 	unsigned int processes;
-	pid_t pid;
+	struct xvt_helper helper;
 	uint32_t asked; /* the file that it has; 0: none */
 	bool answers;
 	struct xvt_compressed done;
 } process;
 
 int __wrap_xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned int level);
-pid_t *__wrap_xvt_compressor_pid(struct xvt_compressor *c);
+struct xvt_helper *__wrap_xvt_compressor_helper(struct xvt_compressor *c);
 void __wrap_xvt_compressor_free(struct xvt_compressor *c);
 int __wrap_xvt_compressor_ask(struct xvt_compressor *c, uint32_t number);
 int __wrap_xvt_compressor_answer(struct xvt_compressor *c, struct xvt_compressed *done);
@@ -53,10 +53,10 @@ int __wrap_xvt_compressor_new(struct xvt_compressor **out, const char *folder, u
 	return 0;
 }
 
-pid_t *__wrap_xvt_compressor_pid(struct xvt_compressor *c)
+struct xvt_helper *__wrap_xvt_compressor_helper(struct xvt_compressor *c)
 {
 	(void)c;
-	return &process.pid;
+	return &process.helper;
 }
 
 void __wrap_xvt_compressor_free(struct xvt_compressor *c)
@@ -168,8 +168,8 @@ static void setup(void)
 	now_ns = 1000 * SECOND_NS;
 	ck_assert_int_eq(xvt_compress_idle_new(&idle, &r.rec, r.folder, 3), 0);
 	ck_assert_uint_eq(r.rec.helper_count, 1);
-	ck_assert_str_eq(r.rec.helpers[0].does, "compresses finished files");
-	ck_assert_ptr_eq(r.rec.helpers[0].pid, &process.pid);
+	ck_assert_ptr_eq(r.rec.helpers[0].watched, &process.helper);
+	ck_assert_ptr_eq(r.rec.helpers[0].pid, &process.helper.pid);
 }
 
 static void teardown(void)
