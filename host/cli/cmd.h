@@ -27,6 +27,7 @@ extern const struct xvt_command xvt_cmd_attach;
 extern const struct xvt_command xvt_cmd_detach;
 extern const struct xvt_command xvt_cmd_order;
 extern const struct xvt_command xvt_cmd_trim;
+extern const struct xvt_command xvt_cmd_formats;
 
 /* Run `region serve` until a signal comes. Returns an exit status. */
 int xvt_region_serve(const char *path, const char *socket_path, uint64_t vectors);

@@ -17,7 +17,7 @@ static const struct xvt_command *const commands[] = {
 	&xvt_cmd_query,	  &xvt_cmd_path,     &xvt_cmd_stat,    &xvt_cmd_verify,	 &xvt_cmd_export,
 	&xvt_cmd_guests,  &xvt_cmd_attach,   &xvt_cmd_detach,  &xvt_cmd_status,	 &xvt_cmd_top,
 	&xvt_cmd_control, &xvt_cmd_snapshot, &xvt_cmd_salvage, &xvt_cmd_order,	 &xvt_cmd_trim,
-	&xvt_cmd_region,  &xvt_cmd_doctor,
+	&xvt_cmd_region,  &xvt_cmd_formats,  &xvt_cmd_doctor,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -6,7 +6,7 @@
 # All with AddressSanitizer and UndefinedBehaviorSanitizer. Not part of the programs that `make
 # check` builds; tests/fuzz/t_fuzz.sh and `make fuzz` build them.
 
-FUZZ_TARGETS = region trace formats text doorbell ftrace
+FUZZ_TARGETS = region trace formats text doorbell ftrace kernels
 FUZZ_SECONDS ?= 600
 export FUZZ_TARGETS FUZZ_SECONDS
 
@@ -68,7 +68,7 @@ $$(BUILD)/fuzz/$(1)/doorbell: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_doorbell.o $$(
 # And fuzz_ftrace.c, vmm/ftrace_map.c.
 $$(BUILD)/fuzz/$(1)/ftrace: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_ftrace.o $$(filter-out %/vmm/ftrace_map.o,$$(FUZZ_OBJ_$(1)))
 $$(BUILD)/fuzz/$(1)/region: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_region.o $$(FUZZ_OBJ_$(1))
-$$(BUILD)/fuzz/$(1)/trace $$(BUILD)/fuzz/$(1)/formats: $$(BUILD)/fuzz/$(1)/%: \
+$$(BUILD)/fuzz/$(1)/trace $$(BUILD)/fuzz/$(1)/formats $$(BUILD)/fuzz/$(1)/kernels: $$(BUILD)/fuzz/$(1)/%: \
 		$$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_%.o $$(FUZZ_OBJ_$(1))
 $$(addprefix $$(BUILD)/fuzz/$(1)/,$$(FUZZ_TARGETS)):
 	$$(call say,LD,$$@)

@@ -10,7 +10,7 @@ out=$1
 xvtrace=$BUILD/xvtrace mktrace=$BUILD/tests/tools/xvt-mktrace
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out"/{region,trace,formats,text,ftrace}
+mkdir -p "$out"/{region,trace,formats,text,ftrace,kernels}
 ${CC:-gcc} -O1 -o "$work/seed" tests/fuzz/seed_region.c
 
 # bytes OCTAL-ESCAPES...: what fuzz_region.c reads
@@ -55,6 +55,20 @@ change='\100\000\000\377\017' head='\102\003\000\001\000'
 for ring in "1 4 2 40" "1 4 2 300" "2 4 2 40" "2 5 1 300" "1 3 1 90"; do
 	{ "$work/ring" $ring; bytes $change $head $head '\040\001\000\002\000' '\144\002\000\003\000' $change; } >"$out/ftrace/ring-${ring// /-}"
 done
+
+# --- kernels: HOW, then an archive of what a kernel says, or a file of the cache
+mkdir -p "$work/k/events/sched/sched_switch" "$work/k/events/ftrace/print"
+printf 'name: sched_switch\nID: 310\nformat:\n\nprint fmt: ""\n' >"$work/k/events/sched/sched_switch/format"
+printf 'name: print\nID: 5\nformat:\n\nprint fmt: ""\n' >"$work/k/events/ftrace/print/format"
+printf '\4\0\0\0\24\0\0\0\3\0\0\0GNU\00001234567890123456789' >"$work/k/notes"
+echo "Linux 6.12.1 #1 SMP x86_64" >"$work/k/uname"
+printf '00 T __traceiter_sched_switch\n00 t __traceiter_kvm_exit\t[kvm]\n' >"$work/k/kallsyms"
+LC_ALL=C tar -C "$work" --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$work/k.tar" k
+for how in 1 3 5; do
+	{ printf "\\00$how"; head -c 9216 "$work/k.tar"; } >"$out/kernels/archive-$how"
+done
+XVT_FORMATS_DIR=$work/formats "$BUILD/xvtrace" formats -q --import "$work/k"
+{ printf '\000'; cat "$work/formats/"*.formats; } >"$out/kernels/cache"
 
 # --- trace: FLAGS REPAIR, then the file
 "$mktrace" 1 4 "$work/small.xvt" >/dev/null

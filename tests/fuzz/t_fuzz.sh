@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
-FUZZ_TARGETS=${FUZZ_TARGETS:-region trace formats text doorbell ftrace}
+FUZZ_TARGETS=${FUZZ_TARGETS:-region trace formats text doorbell ftrace kernels}
 source tests/fuzz/lib.sh
 mkdir -p "$out"
 learned=$BUILD/fuzz/corpus-short # from the corpus in the tree alone, so that each run is the same

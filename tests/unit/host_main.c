@@ -101,6 +101,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, clock_formula_suite());
 	srunner_add_suite(runner, clock_host_suite());
 	srunner_add_suite(runner, clock_seen_suite());
+	srunner_add_suite(runner, formats_suite());
 	srunner_add_suite(runner, session_passive_suite());
 	srunner_add_suite(runner, clock_kvm_suite());
 	srunner_add_suite(runner, clock_sets_suite());

@@ -26,6 +26,8 @@ Suite *child_suite(void);
 Suite *workers_suite(void);
 Suite *journal_suite(void);
 Suite *vec_suite(void);
+/* formats */
+Suite *formats_suite(void);
 /* trace */
 Suite *crc32c_suite(void);
 Suite *file_keep_suite(void);

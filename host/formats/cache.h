@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * cache.h - the formats of kernels that this host knows: a folder of files BUILDID.formats.
+ * $XVT_FORMATS_DIR, or of root /var/cache/xvtrace/formats, or else $XDG_CACHE_HOME/xvtrace/formats.
+ * A folder or a file of another user than the caller or root is not read, nor is one that others
+ * may write.
+ */
+#ifndef XVT_FORMATS_CACHE_H
+#define XVT_FORMATS_CACHE_H
+
+#include "formats/formats.h"
+
+#define XVT_FORMATS_KERNELS_MAX 64u /* kernels of a cache that are read */
+
+struct xvt_formats_cache {
+	char folder[4096];
+	struct xvt_formats *v; /* by release, then by build id */
+	size_t count;
+	/* A file that was left out, for a warning; "": none. */
+	char left_out[512];
+};
+
+/* Read all kernels. A cache that is not there has none. Returns 0, or -errno with a reason. */
+int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_size);
+void xvt_formats_cache_free(struct xvt_formats_cache *c);
+
+/*
+ * Find a kernel by its build id, by eight or more of the id's first digits, or by its release.
+ * Returns NULL, with a reason, if there is none, or more than one.
+ */
+const struct xvt_formats *xvt_formats_cache_find(const struct xvt_formats_cache *c,
+						 const char *kernel, char *why, size_t why_size);
+
+/* Store a kernel in place of the one with the same build id. Returns 0, or -errno with a reason. */
+int xvt_formats_cache_store(const struct xvt_formats *f, char *why, size_t why_size);
+
+/* Remove a kernel. Returns 0, or -errno with a reason. */
+int xvt_formats_cache_remove(const struct xvt_formats *f, char *why, size_t why_size);
+
+#endif /* XVT_FORMATS_CACHE_H */
