@@ -54,6 +54,7 @@ void xvt_session_free(struct xvt_session *s)
 	if (s->arena.base)
 		xvt_loop_unregister(s->loop, &(struct iovec){ s->arena.base, s->arena.size });
 	xvt_arena_fini(&s->arena);
+	xvt_session_formats_free(s);
 	xvt_session_kernel_free(s);
 	xvt_session_host_free(s);
 	xvt_session_carry_free(s);
@@ -229,6 +230,8 @@ int xvt_session_end(struct xvt_session *s)
 	xvt_session_announce_late(s, true);
 	xvt_session_kvm_end(s);
 	xvt_session_kernel_end(s);
+	if (is_recording(s))
+		xvt_session_passive_names(s, true);
 	xvt_session_put_stats(s, false, true);
 	xvt_session_stage_checkpoint(s, true);
 	i = (size_t)xvt_trace_writer_end(s->trace);

@@ -572,6 +572,7 @@ struct xvt_session {
 	struct xvt_session_host *host;	     /* private to host.c; NULL: the host is not recorded */
 	struct xvt_session_kernel *kernel;   /* private to host_kernel.c, likewise */
 	bool kernel_searches;		     /* host_kernel.c: a search for VMMs is under way */
+	struct xvt_session_formats *formats; /* private to passive_kernel.c; NULL: not read */
 	struct xvt_session_symbols *symbols; /* private to host_symbols.c; NULL: none is wanted */
 };
 
@@ -987,6 +988,10 @@ bool xvt_passive_may_be_tsc(const struct xvt_vm *vm);
 /* Returns whether a CPU without a clock had events in the newest look. When they came is what is
  * known of its clock, so the next look should be soon. */
 bool xvt_passive_is_measured(const struct xvt_vm *vm);
+/* At the end of a file: write the formats of such machines' events into it, where it is known which
+ * kernel they are of. end: the recording is over. */
+void xvt_session_passive_names(struct xvt_session *s, bool end);
+void xvt_session_formats_free(struct xvt_session *s);
 /* Returns whether the ring of a guest's kernel was read to its end after the recording was ended,
  * or is not there. */
 bool xvt_passive_is_read(const struct xvt_ring *r);

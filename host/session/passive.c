@@ -280,6 +280,8 @@ static void put_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	lost.another_clock = !clock_goes_on(s, c, vm->rings[i]);
 	if (!happened && !lost.another_clock)
 		return;
+	if (happened & (XVT_FTRACE_BOOTED | XVT_FTRACE_RESTARTED))
+		xvt_passive_kernel_boots(vm);
 	if (happened)
 		note_happened(s, vm, i, happened);
 	if (lost.another_clock)
@@ -344,6 +346,7 @@ static void put_entries(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, ui
 		if (!newest)
 			put_happened(s, vm, i);
 		newest = c->own.clock;
+		xvt_passive_kernel_record(vm, e.data, e.len);
 		xvt_own_put(&c->own, XVT_ID_FTRACE, e.data, e.len);
 	}
 	if (newest) {
@@ -485,6 +488,7 @@ static void feed(struct xvt_session *s, struct xvt_vm *vm)
 
 	if (!is_there(s, vm))
 		return;
+	xvt_passive_kernel_pass(s, vm);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 

@@ -3,6 +3,8 @@
 #ifndef XVT_SESSION_PASSIVE_H
 #define XVT_SESSION_PASSIVE_H
 
+#include "formats/cache.h"
+#include "formats/fit.h"
 #include "session/own.h"
 #include "vmm/ftrace_map.h"
 
@@ -31,7 +33,35 @@ struct xvt_passive_cpu {
 	bool settled; /* nothing follows: it was read to its end after the recording was ended */
 };
 
+/* What a guest's memory says of its kernel. */
+struct xvt_kernel_found {
+	char build_id[XVT_BUILD_ID_TEXT]; /* "": nothing */
+};
+
+/* Private to passive_kernel.c, but `claim`. */
+struct xvt_passive_kernel {
+	char claim[XVT_BUILD_ID_TEXT + 64]; /* the user's word; "": none */
+	const struct xvt_formats *claimed;
+	struct xvt_fit *fit;
+	struct xvt_kernel_found now;  /* since the newest boot, */
+	bool several;		      /* or more than one */
+	struct xvt_kernel_found file; /* of the boots of this file before that */
+	bool mixed;		      /* they are not known to be of one build */
+	uint64_t boot_clock;	      /* when the newest boot was noticed; 0: none */
+	uint64_t next_clock;	      /* when the next search begins */
+	uint32_t in_vain;	      /* searches of the whole memory since the boot */
+	char told[XVT_BUILD_ID_TEXT];
+	bool told_several;
+	struct {
+		uint64_t begun; /* 0: none goes on */
+		uint64_t at;
+		struct xvt_kernel_found found;
+		bool several;
+	} search;
+};
+
 struct xvt_passive {
+	struct xvt_passive_kernel kernel;
 	struct xvt_host_region file; /* that is mapped; its region's words are none */
 	bool anywhere;		     /* no offset was given */
 	uint64_t offset;
@@ -43,5 +73,25 @@ struct xvt_passive {
 	uint32_t clock;	      /* of the kernel's list; UINT32_MAX: not known */
 	uint64_t lacks_clock; /* since then the memory has no such ring buffer; 0: it has */
 };
+
+/* The kernels that this host knows. */
+struct xvt_session_formats {
+	struct xvt_formats_cache cache;
+	char why[512]; /* why it could not be read */
+};
+
+/* --- passive_kernel.c --- */
+
+/* Read the cache of formats, once for all machines, and find the kernel that the user states.
+ * Returns 0, or -errno with the reason in `why`. */
+int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, char *why,
+			     size_t why_size);
+void xvt_passive_kernel_end(struct xvt_passive *p);
+/* Once a pass: go on with the search of the machine's memory. */
+void xvt_passive_kernel_pass(struct xvt_session *s, struct xvt_vm *vm);
+/* Another boot of the guest has the ring. */
+void xvt_passive_kernel_boots(struct xvt_vm *vm);
+/* A record was read. */
+void xvt_passive_kernel_record(struct xvt_vm *vm, const uint8_t *record, uint32_t len);
 
 #endif /* XVT_SESSION_PASSIVE_H */

@@ -8,22 +8,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define CLAIM ",kernel="
+
 /* An '@' that no number follows is one of the file's name. */
 static const char *offset_of(const char *path)
 {
-	const char *at = strrchr(path, '@');
+	const char *at = strrchr(path, '@'), *claim = strstr(path, CLAIM);
 
+	if (at && claim && at > claim) /* none of a release is one */
+		return NULL;
 	return at && at[1] >= '0' && at[1] <= '9' ? at : NULL;
+}
+
+/* What follows FILE[@OFFSET]. */
+static const char *claim_of(const char *path)
+{
+	return strstr(path, CLAIM);
 }
 
 bool xvt_session_path_is_ftrace(const char *path, size_t *len)
 {
 	const size_t prefix = strlen(XVT_FTRACE_PATH);
-	const char *at = offset_of(path);
+	const char *end = offset_of(path);
 
+	if (!end)
+		end = claim_of(path);
 	if (strncmp(path, XVT_FTRACE_PATH, prefix) != 0)
 		return false;
-	*len = at ? (size_t)(at - path) - prefix : strlen(path) - prefix;
+	*len = end ? (size_t)(end - path) - prefix : strlen(path) - prefix;
+	return true;
+}
+
+/* Returns false if it is too long, or empty. */
+static bool take_claim(struct xvt_passive *p, const char *spec)
+{
+	const char *claim = claim_of(spec);
+
+	if (!claim)
+		return true;
+	claim += strlen(CLAIM);
+	if (!*claim || strlen(claim) >= sizeof(p->kernel.claim))
+		return false;
+	snprintf(p->kernel.claim, sizeof(p->kernel.claim), "%s", claim);
 	return true;
 }
 
@@ -34,12 +60,14 @@ static int parse(struct xvt_passive *p, struct xvt_vm *vm, const char *spec)
 	char *end;
 
 	snprintf(p->spec, sizeof(p->spec), "%s", spec);
+	if (!take_claim(p, spec))
+		return -EINVAL;
 	p->anywhere = !at;
 	errno = 0;
 	if (at)
 		p->offset = strtoull(at + 1, &end, 0);
 	if (!xvt_session_path_is_ftrace(spec, &len) || !len || len >= sizeof(vm->path) ||
-	    (at && (errno || *end)) || p->offset % XVT_FTRACE_SUBBUF)
+	    (at && (errno || (*end && end != claim_of(spec)))) || p->offset % XVT_FTRACE_SUBBUF)
 		return -EINVAL;
 	snprintf(vm->path, sizeof(vm->path), "%.*s", (int)len, file);
 	return 0;
@@ -67,9 +95,15 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 	if (err == -EINVAL) {
 		snprintf(why, why_size,
 			 "the ring of a guest's kernel is given as ftrace:FILE, or as "
-			 "ftrace:FILE@OFFSET with a multiple of %u",
+			 "ftrace:FILE@OFFSET with a multiple of %u; ,kernel=BUILDID or "
+			 ",kernel=RELEASE may follow",
 			 XVT_FTRACE_SUBBUF);
 		return err;
+	}
+	if (!err) {
+		err = xvt_passive_kernel_begin(s, p, why, why_size);
+		if (err)
+			return err;
 	}
 	if (!err)
 		err = xvt_host_region_watch(&p->file, vm->path);
@@ -87,6 +121,7 @@ void xvt_passive_free(struct xvt_vm *vm)
 	if (!vm->passive)
 		return;
 	xvt_passive_close(vm);
+	xvt_passive_kernel_end(vm->passive);
 	free(vm->passive->cpus);
 	free(vm->passive);
 }

@@ -84,6 +84,7 @@ static void end_file(struct xvt_session *s)
 	xvt_session_put_last_heads(s);
 	xvt_session_announce_late(s, true);
 	xvt_session_kernel_names(s);
+	xvt_session_passive_names(s, false);
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/u64.h"
+#include "formats/cache.h"
 #include "ftrace_ring.h"
 #include "lib/xvtrace.h"
 #include "recording.h"
@@ -81,13 +82,19 @@ static void unshare(struct ftrace_ring *ring)
 	ring->mem = NULL;
 }
 
-static struct xvt_vm *add(const char *name, const char *file, bool offset)
+static struct xvt_vm *add_claim(const char *name, const char *file, bool offset, const char *claim)
 {
 	char path[4096], why[512] = "";
 
-	snprintf(path, sizeof(path), "ftrace:%s%s", scratch_path(file), offset ? "@8192" : "");
+	snprintf(path, sizeof(path), "ftrace:%s%s%s", scratch_path(file), offset ? "@8192" : "",
+		 claim);
 	ck_assert_msg(!xvt_session_add(s, name, path, NULL, true, why, sizeof(why)), "%s", why);
 	return xvt_session_find(s, name);
+}
+
+static struct xvt_vm *add(const char *name, const char *file, bool offset)
+{
+	return add_claim(name, file, offset, "");
 }
 
 static void begin_session(uint64_t join_timeout_ns)
@@ -103,14 +110,17 @@ static void begin_session(uint64_t join_timeout_ns)
 	vm = add("g", "ring", true);
 }
 
+/* The formats that this host knows are none of theirs. */
 static void setup(void)
 {
+	setenv("XVT_FORMATS_DIR", "/nowhere", 1);
 	begin_session(1);
 }
 
 /* Nothing is emitted before the machine has a clock. */
 static void setup_waiting(void)
 {
+	setenv("XVT_FORMATS_DIR", "/nowhere", 1);
 	begin_session(3600 * SECOND_NS);
 }
 
@@ -548,6 +558,198 @@ START_TEST(a_path_that_is_none_is_refused)
 }
 END_TEST
 
+/* --- names of events, of the formats of a kernel --- */
+
+#define BUILD_A "00112233445566778899aabbccddeeff01234567"
+#define BUILD_B "99112233445566778899aabbccddeeff01234567"
+
+static char formats_folder[64];
+
+/* The formats of a kernel whose event has `size` bytes behind its serial number; 0: any number. */
+static void store_kernel(const char *build_id, const char *release, const char *event,
+			 unsigned int size)
+{
+	char kernel[128], text[512], why[512] = "", rest[16] = "";
+	struct xvt_formats f;
+	const char *reason;
+
+	if (size)
+		snprintf(rest, sizeof(rest), "%u", size);
+	snprintf(kernel, sizeof(kernel), "Linux %s #1 SMP x86_64", release);
+	snprintf(text, sizeof(text),
+		 "name: %s\nID: %u\nformat:\n"
+		 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		 "\tfield:unsigned long serial;\toffset:8;\tsize:8;\tsigned:0;\n"
+		 "\tfield:char rest[%s];\toffset:16;\tsize:%u;\tsigned:0;\n\n"
+		 "print fmt: \"serial=%%lu\", REC->serial\n",
+		 event, FTRACE_RING_TYPE, rest, size);
+	ck_assert_int_eq(xvt_formats_begin(&f, build_id, kernel, "import", &reason), 0);
+	ck_assert_int_eq(xvt_formats_add(&f, "test", event, text, strlen(text), &reason), 0);
+	ck_assert_msg(!xvt_formats_cache_store(&f, why, sizeof(why)), "%s", why);
+	xvt_formats_free(&f);
+}
+
+static void setup_named(void)
+{
+	snprintf(formats_folder, sizeof(formats_folder), "/tmp/xvt-names-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(formats_folder));
+	setenv("XVT_FORMATS_DIR", formats_folder, 1);
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+	store_kernel(BUILD_B, "6.12.1-b", "tock", 0);
+	begin_session(1);
+}
+
+static void teardown_named(void)
+{
+	char command[128];
+
+	teardown();
+	unsetenv("XVT_FORMATS_DIR");
+	snprintf(command, sizeof(command), "rm -rf %s", formats_folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* A page of the machine's memory before its ring, as a kernel keeps it for crash dumps. */
+static void say_kernel(unsigned int page, const char *build_id)
+{
+	snprintf((char *)g.mem - OFFSET + page * 4096ul, 4096,
+		 "OSRELEASE=6.12.1\nBUILD-ID=%s\nPAGESIZE=4096\n", build_id);
+}
+
+/* The name of all events of a machine: "": none has one. */
+static void check_names(const char *machine, const char *name)
+{
+	struct xvtrace_error error;
+	struct xvtrace_reader *reader;
+	const struct xvtrace_event *event;
+	struct xvtrace *trace;
+	struct got got;
+	uint64_t n = 0;
+
+	read_events(machine, &got);
+	ck_assert_int_eq(xvtrace_open(&trace, scratch_path("recording.xvt"), 0, &error), 0);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_machine(reader, machine), 0);
+	while (xvtrace_next(reader, &event) == 1) {
+		if (event->kind != XVTRACE_EVENT)
+			continue;
+		if (name[0])
+			ck_assert_str_eq(event->type->name, name);
+		else
+			ck_assert(strcmp(event->type->name, "tick") != 0 &&
+				  strcmp(event->type->name, "tock") != 0);
+		n++;
+	}
+	ck_assert_uint_gt(n, 0);
+	xvtrace_reader_free(reader);
+	xvtrace_close(trace);
+}
+
+START_TEST(names_of_the_kernel_that_the_memory_says)
+{
+	say_kernel(1, BUILD_A);
+	if (_i)
+		say_kernel(0, BUILD_A); /* left by a boot of the same kernel */
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("g", "tick");
+	ck_assert(has_note("its memory names"));
+}
+END_TEST
+
+START_TEST(two_kernels_in_the_memory_are_no_proof)
+{
+	say_kernel(0, BUILD_B);
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("g", "");
+	ck_assert(has_note("its events have no names"));
+}
+END_TEST
+
+START_TEST(a_kernel_whose_formats_are_not_known)
+{
+	const char *const said[] = { "deadbeefdeadbeef", "no build id", "" };
+
+	say_kernel(1, said[_i]);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("g", "");
+	ck_assert(has_note(_i ? ",kernel=BUILDID" : "'deadbeefdeadbeef' are known"));
+}
+END_TEST
+
+START_TEST(another_kernel_after_a_boot)
+{
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	say_kernel(1, _i ? BUILD_B : BUILD_A);
+	ftrace_ring_boot_behind(&g, ADDRESS + 0x4000000, true);
+	for (int i = 0; i < 50; i++) {
+		ftrace_ring_write(&g, i % CPUS, 1);
+		pass();
+	}
+	/* The page may be that of the kernel before. */
+	check_names("g", "");
+	ck_assert(has_note("does not say that one kernel wrote all of them"));
+}
+END_TEST
+
+START_TEST(names_of_a_kernel_that_the_user_states)
+{
+	static const char *const claims[] = { ",kernel=6.12.1-a", ",kernel=" BUILD_A,
+					      ",kernel=00112233" };
+
+	vm = add_claim("claimed", "ring", true, claims[_i]);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("claimed", "tick");
+	ck_assert(has_note("was stated by kernel="));
+	ck_assert(has_note(",kernel=BUILDID")); /* of the machine without one */
+}
+END_TEST
+
+START_TEST(a_claim_that_the_memory_denies)
+{
+	say_kernel(1, BUILD_B);
+	vm = add_claim("claimed", "ring", true, ",kernel=6.12.1-a");
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("claimed", "");
+	ck_assert(has_note("but its memory says that it is build " BUILD_B));
+}
+END_TEST
+
+/* A claim of a kernel whose event of that number has another length. */
+START_TEST(a_claim_that_records_deny)
+{
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 64);
+	recording_end(&rec);
+	unshare(&g);
+	begin_session(1); /* the cache is read when it begins */
+	vm = add_claim("claimed", "ring", true, ",kernel=6.12.1-a");
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("claimed", "");
+	ck_assert(has_note("test:tick there"));
+}
+END_TEST
+
+START_TEST(a_claim_of_a_kernel_that_is_not_known)
+{
+	char path[4096], why[512] = "";
+
+	snprintf(path, sizeof(path), "ftrace:%s@8192,kernel=%s", scratch_path("ring"),
+		 _i ? "6.12.9" : "");
+	ck_assert_int_eq(xvt_session_add(s, "claimed", path, NULL, true, why, sizeof(why)),
+			 _i ? -ENOENT : -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, _i ? "'6.12.9' are known" : ",kernel=BUILDID"));
+}
+END_TEST
+
 Suite *session_passive_suite(void)
 {
 	Suite *suite = suite_create("session_passive");
@@ -564,6 +766,18 @@ Suite *session_passive_suite(void)
 	tcase_add_loop_test(tc, garbage_harms_no_other_machine, 0, 4);
 	tcase_add_test(tc, a_ring_of_another_size_ends_the_machine);
 	tcase_add_loop_test(tc, a_path_that_is_none_is_refused, 0, 4);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("names");
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup_named, teardown_named);
+	tcase_add_loop_test(tc, names_of_the_kernel_that_the_memory_says, 0, 2);
+	tcase_add_test(tc, two_kernels_in_the_memory_are_no_proof);
+	tcase_add_loop_test(tc, a_kernel_whose_formats_are_not_known, 0, 3);
+	tcase_add_loop_test(tc, another_kernel_after_a_boot, 0, 2);
+	tcase_add_loop_test(tc, names_of_a_kernel_that_the_user_states, 0, 3);
+	tcase_add_test(tc, a_claim_that_the_memory_denies);
+	tcase_add_test(tc, a_claim_that_records_deny);
+	tcase_add_loop_test(tc, a_claim_of_a_kernel_that_is_not_known, 0, 2);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("waiting");
 	tcase_set_timeout(tc, 120);

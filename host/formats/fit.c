@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* fit.c - see fit.h. */
+#define _GNU_SOURCE
+#include "formats/fit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDS	   65536u
+/* ftrace rounds a record up to 4 bytes after the compiler has rounded the struct up to 8, and adds
+ * 4 bytes to one whose length would be that of a time extension. */
+#define ROUNDED_BY 11u
+
+struct lengths {
+	uint16_t least; /* 0: none was seen */
+	uint16_t most;
+};
+
+struct xvt_fit {
+	struct lengths of[IDS];
+};
+
+struct xvt_fit *xvt_fit_new(void)
+{
+	return calloc(1, sizeof(struct xvt_fit));
+}
+
+void xvt_fit_free(struct xvt_fit *fit)
+{
+	free(fit);
+}
+
+void xvt_fit_record(struct xvt_fit *fit, const uint8_t *record, uint32_t len)
+{
+	struct lengths *l;
+	uint16_t id;
+
+	if (len < sizeof(id) || len > UINT16_MAX)
+		return;
+	memcpy(&id, record, sizeof(id));
+	l = &fit->of[id];
+	if (!l->least || len < l->least)
+		l->least = (uint16_t)len;
+	if (len > l->most)
+		l->most = (uint16_t)len;
+}
+
+bool xvt_fit_has(const struct xvt_fit *fit, uint16_t id)
+{
+	return fit->of[id].least;
+}
+
+/* The number behind a word of a line that ends at `end`; UINT32_MAX: none. */
+static uint32_t number_of(const char *line, const char *end, const char *word)
+{
+	const char *at = strstr(line, word);
+	unsigned long n;
+
+	if (!at || at >= end)
+		return UINT32_MAX;
+	n = strtoul(at + strlen(word), NULL, 10);
+	return n < UINT16_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+static bool has(const char *line, const char *end, const char *word)
+{
+	const char *at = strstr(line, word);
+
+	return at && at < end;
+}
+
+/* Bytes of a record up to the end of its last field, and whether more may follow. */
+static uint32_t bytes_of(const char *text, bool *open)
+{
+	const char *line = strstr(text, "\tfield:"), *end;
+	uint32_t most = 0;
+
+	*open = false;
+	for (; line; line = strstr(end, "\tfield:")) {
+		uint32_t offset, size;
+
+		end = strchrnul(line, '\n');
+		offset = number_of(line, end, "offset:");
+		size = number_of(line, end, "size:");
+		if (offset == UINT32_MAX || size == UINT32_MAX) {
+			*open = true; /* nothing that is known to contradict */
+			continue;
+		}
+		if (!size || has(line, end, "__data_loc") || has(line, end, "__rel_loc") ||
+		    has(line, end, "[];"))
+			*open = true;
+		if (offset + size > most)
+			most = offset + size;
+	}
+	return most;
+}
+
+bool xvt_fit_check(const struct xvt_fit *fit, const struct xvt_formats *f, uint32_t *unknown,
+		   char *why, size_t why_size)
+{
+	struct xvt_formats_event e;
+	uint32_t seen = 0, known = 0, id;
+	size_t at = 0;
+
+	while (xvt_formats_next(f, &at, &e)) {
+		const struct lengths l = fit->of[e.id];
+		uint32_t bytes;
+		bool open;
+
+		if (!l.least)
+			continue;
+		known++;
+		bytes = bytes_of(e.text, &open);
+		if (l.least >= bytes && (open || l.most <= bytes + ROUNDED_BY))
+			continue;
+		snprintf(why, why_size,
+			 "event %u is %s:%s there, which has %s%u bytes, and records of it have %u",
+			 e.id, e.system, e.event, open ? "at least " : "", bytes,
+			 l.least < bytes ? l.least : l.most);
+		return false;
+	}
+	for (id = 0; id < IDS; id++)
+		seen += fit->of[id].least != 0;
+	*unknown = seen - known;
+	return true;
+}

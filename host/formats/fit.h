@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * fit.h - whether records can be of a kernel's formats, by their lengths. The formats of another
+ * kernel are found out by it soon, since the numbers of events differ by the first one that one of
+ * the two kernels does not have. That records fit is no proof.
+ */
+#ifndef XVT_FORMATS_FIT_H
+#define XVT_FORMATS_FIT_H
+
+#include "formats/formats.h"
+
+struct xvt_fit; /* the numbers and lengths of records that were seen */
+
+struct xvt_fit *xvt_fit_new(void); /* NULL: no memory */
+void xvt_fit_free(struct xvt_fit *fit);
+
+/* Take a record: `len` bytes, which begin with its u16 type. */
+void xvt_fit_record(struct xvt_fit *fit, const uint8_t *record, uint32_t len);
+
+/* Returns whether a record of that event was seen. */
+bool xvt_fit_has(const struct xvt_fit *fit, uint16_t id);
+
+/* Compare all records with the formats. Returns true, and *unknown is the number of events that
+ * the kernel's formats do not have: of modules, probes; or false with a reason. */
+bool xvt_fit_check(const struct xvt_fit *fit, const struct xvt_formats *f, uint32_t *unknown,
+		   char *why, size_t why_size);
+
+#endif /* XVT_FORMATS_FIT_H */
