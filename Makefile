@@ -55,6 +55,7 @@ FOUND_NOW :=
 
 include shared/rules.mk
 include guest/bare/rules.mk
+include guest/formats/rules.mk
 include host/rules.mk
 include host/lib/rules.mk
 include host/query/rules.mk

@@ -31,7 +31,7 @@ HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD) $(HOST_SONAMES)
 HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.
-HOST_LIB_OBJ = $(filter-out $(BUILD)/host/cli/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
+HOST_LIB_OBJ = $(filter-out $(BUILD)/host/cli/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ) $(FORMATS_INIT_OBJ)
 HOST_PKG_CFLAGS := $(shell pkg-config --cflags $(HOST_PKGS) $(HOST_LOADED_PKGS) 2>/dev/null)
 HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(HOST_PKG_CFLAGS)
 HOST_LIBS := $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread -ldl

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
-have=$(find host shared guest/user guest/bare tests -name '*.c' -not -path 'tests/vm/guest/*' \
+have=$(find host shared guest/user guest/bare guest/formats tests -name '*.c' -not -path 'tests/vm/guest/*' \
 	-not -path 'tests/fuzz/seed_*.c' | sort)
 named=$(jq -r '.[].file' "$build/compile_commands.json" | grep -v '^bench/\|^docs/' | sort)
 wrong=$(diff <(echo "$have") <(echo "$named")) || {

@@ -6,10 +6,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/cmd.h"
+#include "formats/boot.h"
 #include "formats/cache.h"
 #include "formats/import.h"
 
 struct formats_opts {
+	const char *kernel;
+	uint64_t timeout_ns;
 	const char *import;
 	const char *remove;
 	bool json;
@@ -17,6 +20,10 @@ struct formats_opts {
 };
 
 static const struct xvt_opt formats_opts[] = {
+	XVT_OPT(struct formats_opts, kernel, "kernel", 'k', XVT_OPT_STRING, "VMLINUZ",
+		"boot this kernel once in QEMU, and store the formats that it says"),
+	XVT_OPT(struct formats_opts, timeout_ns, "timeout", 0, XVT_OPT_TIME, "T",
+		"end a kernel that takes longer", .usual = "5min"),
 	XVT_OPT(struct formats_opts, import, "import", 0, XVT_OPT_STRING, "DIR|TAR",
 		"store the formats of a kernel, of a copy of what it says"),
 	XVT_OPT(struct formats_opts, remove, "remove", 0, XVT_OPT_STRING, "KERNEL",
@@ -89,14 +96,20 @@ static int store(const struct xvt_formats *f, const struct xvt_import_result *re
 	return XVT_EXIT_OK;
 }
 
-static int import(const struct formats_opts *opts)
+/* Of a copy of what a kernel says, or of the kernel itself. */
+static int make(const struct formats_opts *opts)
 {
 	struct xvt_import_result result;
 	struct xvt_formats f;
-	int status;
+	const char *from = opts->kernel ? opts->kernel : opts->import;
+	int err, status;
 
-	if (xvt_formats_import(&f, opts->import, &result)) {
-		xvt_error(opts->import, "%s", result.why);
+	if (opts->kernel)
+		err = xvt_formats_boot(&f, opts->kernel, opts->timeout_ns, &result);
+	else
+		err = xvt_formats_import(&f, opts->import, &result);
+	if (err) {
+		xvt_error(from, "%s", result.why);
 		return XVT_EXIT_FAIL;
 	}
 	status = store(&f, &result, opts->quiet);
@@ -148,16 +161,17 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[at], "formats takes no argument but options");
 		return XVT_EXIT_USAGE;
 	}
-	if (opts.import && opts.remove) {
-		xvt_error("--remove", "it does not go with --import; give one of them");
+	if (!!opts.import + !!opts.remove + !!opts.kernel > 1) {
+		xvt_error("formats",
+			  "--kernel, --import and --remove do not go together; give one of them");
 		return XVT_EXIT_USAGE;
 	}
-	return opts.import ? import(&opts) : with_cache(&opts);
+	return opts.import || opts.kernel ? make(&opts) : with_cache(&opts);
 }
 
 const struct xvt_command xvt_cmd_formats = {
 	.name = "formats",
-	.args = "[--import DIR|TAR | --remove KERNEL]",
+	.args = "[--kernel VMLINUZ | --import DIR|TAR | --remove KERNEL]",
 	.brief = "the events' formats of kernels whose guests cannot send them",
 	.opts = formats_opts,
 	.run = run,

@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 600
 export FUZZ_TARGETS FUZZ_SECONDS
 
 # What reads regions and traces. loop_memory.c replaces the loops.
-FUZZ_HOST = $(filter-out host/base/loop.c host/base/loop_uring.c host/base/loop_epoll.c host/cli/main.c host/cli/cmd_doctor.c host/cli/doctor_guest.c host/doctor/%, \
+FUZZ_HOST = $(filter-out host/base/loop.c host/base/loop_uring.c host/base/loop_epoll.c host/cli/main.c host/cli/cmd_doctor.c host/cli/cmd_formats.c host/formats/boot.c host/cli/doctor_guest.c host/doctor/%, \
 	$(HOST_SRC)) $(SHARED_SRC)
 FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
 
