@@ -173,18 +173,19 @@ static int by_id(const void *pa, const void *pb)
 /* Whether the kernel itself has a tracepoint of that name, and no module has one. */
 static bool is_of_kernel(const struct import *im, const struct event *e)
 {
-	struct symbol key, *s, *end = im->symbols + im->nr_symbols;
+	struct symbol key, *s;
 
 	if (!strcmp(e->system, "ftrace") || !strcmp(e->system, "syscalls"))
 		return true;
+	if (!im->nr_symbols)
+		return false;
 	snprintf(key.name, sizeof(key.name), "%s", e->name);
-	s = im->symbols ? bsearch(&key, im->symbols, im->nr_symbols, sizeof(*im->symbols), by_name)
-			: NULL;
+	s = bsearch(&key, im->symbols, im->nr_symbols, sizeof(*im->symbols), by_name);
 	if (!s)
 		return false;
 	while (s > im->symbols && !by_name(s - 1, &key))
 		s--;
-	for (; s < end && !by_name(s, &key); s++) {
+	for (; s < im->symbols + im->nr_symbols && !by_name(s, &key); s++) {
 		if (s->of_module)
 			return false;
 	}

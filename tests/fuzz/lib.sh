@@ -17,6 +17,7 @@ max_len() {
 	case $1 in
 	trace) echo 20000 ;;
 	formats) echo 8000 ;;
+	kernels) echo 10000 ;;
 	*) echo 4096 ;;
 	esac
 }
