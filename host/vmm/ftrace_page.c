@@ -93,8 +93,9 @@ bool xvt_ftrace_page_next(struct xvt_ftrace_page *p, struct xvt_ftrace_entry *e)
 			second = second << DELTA_BITS | delta;
 			/* The kernel writes one of no time for a clock that went back; also for a
 			 * page's first event, which has the page's stamp. */
-			p->back |= type == TIME_EXTEND && !second &&
-				   p->at > p->bytes + XVT_FTRACE_PAGE_HEAD;
+			if (type == TIME_EXTEND && !second &&
+			    p->at > p->bytes + XVT_FTRACE_PAGE_HEAD)
+				p->back = p->late = true;
 			p->clock = type == TIME_EXTEND ? p->clock + second
 						       : full_stamp(second, p->clock);
 			p->at += 8;
@@ -112,7 +113,6 @@ bool xvt_ftrace_page_next(struct xvt_ftrace_page *p, struct xvt_ftrace_entry *e)
 		if (type == PADDING) /* one that was given back after it was reserved */
 			continue;
 		e->back = p->back;
-		p->late |= p->back;
 		p->back = false;
 		return true;
 	}

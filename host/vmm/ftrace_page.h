@@ -25,8 +25,8 @@ struct xvt_ftrace_page {
 	/* Events are missing before the first one: the kernel overwrote them. */
 	bool missed;
 	bool filled; /* the rest of it is no event */
-	bool back;   /* as in the entry that comes next, */
-	bool late;   /* and as in one that came: stamps do not show how late they are */
+	bool back;   /* as in the entry that comes next */
+	bool late;   /* the page had such a gap: its stamps do not show how late they are */
 	bool bad;    /* a length led out of the page: the rest of it is not read */
 };
 

@@ -102,6 +102,7 @@ START_TEST(a_gap_of_no_time_shows_a_clock_that_went_back)
 	ck_assert(e.back);
 	ck_entry(CLOCK + 4, 303, 8);
 	ck_assert(!e.back);
+	ck_assert(p.late);
 	ck_end(false);
 }
 END_TEST
