@@ -77,6 +77,13 @@ void xvt_clock_seen_event(struct xvt_clock_source *s, uint64_t guest, uint64_t h
 					 host_clock_hi };
 }
 
+void xvt_clock_seen_anew(struct xvt_clock_source *s)
+{
+	s->newest = s->best = (struct seen){ 0 };
+	s->fresh = false;
+	s->held = 0;
+}
+
 bool xvt_clock_seen_denies(const struct xvt_clock_source *s, uint64_t guest, uint64_t host_clock_hi,
 			   uint64_t ticks)
 {

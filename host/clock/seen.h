@@ -21,6 +21,8 @@ extern const struct xvt_clock_source_ops xvt_clock_seen;
  * host_clock_lo 0: there was no such look. */
 void xvt_clock_seen_event(struct xvt_clock_source *s, uint64_t guest, uint64_t host_clock_lo,
 			  uint64_t host_clock_hi);
+/* The clock went back: what was seen until now says nothing of later stamps. The rate is kept. */
+void xvt_clock_seen_anew(struct xvt_clock_source *s);
 /* Returns true if an event with the stamp `guest` that was read before host_clock_hi cannot be of
  * this clock: by the line it is stamped more than `ticks` of the host's clock later. */
 bool xvt_clock_seen_denies(const struct xvt_clock_source *s, uint64_t guest, uint64_t host_clock_hi,

@@ -222,13 +222,22 @@ static bool lies(struct xvt_ring *r)
 static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
 {
 	if ((r->decode.rec.ts >= r->head.last_guest && !r->decode.another_clock) ||
-	    r->head.next_epoch)
+	    r->head.next_epoch) {
+		if (r->decode.rec.ts < r->head.back_guest)
+			*flags |= XVT_EVENT_F_CLOCK;
 		return true;
+	}
 	/* The guest's clock went back: what was measured before says nothing here. */
-	if (!xvt_clock_map_next_epoch(&r->clock.map)) {
+	if (xvt_clock_map_next_epoch(&r->clock.map)) {
+		r->head.back_guest = 0;
+	} else {
 		if (!lies(r))
 			return false;
 		*flags |= XVT_EVENT_F_CLOCK;
+		/* The clock of an own ring is not measured: no node says that its record is wrong,
+		 * and nothing of the others that have the stamps of older ones. */
+		if (r->own)
+			r->head.back_guest = xvt_u64_larger(r->head.back_guest, r->head.last_guest);
 	}
 	r->head.next_epoch = true;
 	r->decode.another_clock = false;

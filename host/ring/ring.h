@@ -126,6 +126,8 @@ struct xvt_ring_head {
 	uint64_t last_ns;
 	/* private to place.c */
 	bool next_epoch; /* the head belongs to the next clock epoch */
+	/* Own ring: its stamps went back from there, and no epoch has begun; 0: they did not. */
+	uint64_t back_guest;
 };
 
 /* From pieces to records. Written by decode.c; run.c moves the reader over plain records; ring.c

@@ -228,12 +228,39 @@ static bool clock_goes_on(const struct xvt_session *s, const struct xvt_passive_
 							    xvt_clock_read(), ticks(s, JUMP_NS)));
 }
 
-/* The kernel's clock is another one from here on. */
+/* The kernel's clock is another one from here on. A ring that has a clock measures it from the
+ * begin. Before that no time is by what was measured, and a guest that boots quickly may not have
+ * the time to be measured twice. */
 static void try_clock(struct xvt_session *s, struct xvt_passive_cpu *c, struct xvt_ring *r)
 {
 	xvt_session_clock_ends(s, r);
 	c->trial = true;
+	c->another = r->phase != XVT_PHASE_NEW;
 	c->trial_guest = 0;
+}
+
+/*
+ * The clock went back by `shown` ticks, and by all that passed since the stamp before: that one is
+ * not older than the last node. The next node, made without what was seen before, may not
+ * contradict the line; so the segment between the two has the whole step in its bound. hi: the look
+ * that found it was over.
+ */
+static void clock_went_back(struct xvt_session *s, struct xvt_ring *r, uint64_t shown, uint64_t hi)
+{
+	const uint64_t hi_ns = xvt_host_clock_ns(&s->clock, hi);
+	const struct xvt_clock_node *last;
+	uint64_t passed_ns;
+
+	xvt_session_clock_ends(s, r);
+	if (r->measure.source && r->measure.source_ops == &xvt_clock_seen)
+		xvt_clock_seen_anew(r->measure.source);
+	last = xvt_clock_map_last(&r->clock.map);
+	if (!last)
+		return;
+	passed_ns = xvt_u64_sum(hi_ns > last->host_ns ? hi_ns - last->host_ns : 0, last->bound_ns);
+	xvt_clock_map_reported(
+		&r->clock.map, hi_ns,
+		xvt_u64_sum(shown, xvt_u64_scale(passed_ns, r->clock.map.hz, SECOND_NS)));
 }
 
 /* What is not told of a CPU yet. A machine's notes are limited, so what goes on is told once in a
@@ -267,8 +294,9 @@ static void note_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, 
 	xvt_session_note(s, 1, vm, vm->rings[i]->id, "cpu %u: %s", vm->passive->cpus[i].part, text);
 }
 
-/* Say what lies before the entries that a look gave. */
-static void put_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
+/* Say what lies before the entries that a look gave. back: the first one's stamp is lower than the
+ * one before. */
+static void put_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, bool back)
 {
 	struct xvt_passive_cpu *c = &vm->passive->cpus[i];
 	struct xvt_ring_ctl *ctl = c->own.writer.ctl;
@@ -277,7 +305,9 @@ static void put_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 
 	c->ring.happened = 0;
 	c->ring.missed = 0;
-	lost.another_clock = !clock_goes_on(s, c, vm->rings[i]);
+	/* Where nothing may be missing it is still the same clock. */
+	lost.another_clock =
+		(!back || happened & ~XVT_FTRACE_READ) && !clock_goes_on(s, c, vm->rings[i]);
 	if (!happened && !lost.another_clock)
 		return;
 	if (happened & (XVT_FTRACE_BOOTED | XVT_FTRACE_RESTARTED))
@@ -320,8 +350,9 @@ static bool clock_known(struct xvt_session *s, struct xvt_passive_cpu *c, struct
 		hz = s->clock.hz;
 	}
 	c->trial = false;
-	if (xvt_load(&r->ctl->clock_id) != id)
+	if (c->another || xvt_load(&r->ctl->clock_id) != id)
 		xvt_session_clock_is(s, r, id, hz);
+	c->another = false;
 	return r->measure.source;
 }
 
@@ -337,23 +368,28 @@ static void saw(struct xvt_session *s, struct xvt_passive_cpu *c, struct xvt_rin
 static void put_entries(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, uint64_t hi)
 {
 	struct xvt_passive_cpu *c = &vm->passive->cpus[i];
-	const struct xvt_ring *r = vm->rings[i];
+	struct xvt_ring *r = vm->rings[i];
 	struct xvt_ftrace_entry e;
 	uint64_t newest = 0;
 
 	while (xvt_ftrace_page_next(&c->ring.page, &e)) {
+		const uint64_t before = c->newest_guest;
+		bool back;
+
 		c->own.clock = xvt_u64_larger(e.clock, 1);
+		back = c->own.clock < before;
+		/* What the ring had before it was read was seen by the scout. */
+		if ((back || e.back) && (c->end_clock || before >= c->scout_guest))
+			clock_went_back(s, r, back ? before - c->own.clock : 0, hi);
 		if (!newest)
-			put_happened(s, vm, i);
-		newest = c->own.clock;
+			put_happened(s, vm, i, back);
+		newest = c->newest_guest = c->own.clock;
 		xvt_passive_kernel_record(vm, e.data, e.len);
 		xvt_own_put(&c->own, XVT_ID_FTRACE, e.data, e.len);
 	}
-	if (newest) {
-		c->newest_guest = newest;
+	if (newest)
 		c->newest_clock = hi;
-	}
-	saw(s, c, vm->rings[i], newest, c->end_clock, hi);
+	saw(s, c, r, newest, c->end_clock, hi);
 	if (!c->ring.page.bad || c->bad_reported)
 		return;
 	c->bad_reported = true;
@@ -362,26 +398,41 @@ static void put_entries(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, ui
 			 c->part);
 }
 
-/* The scout's newest stamp is of another clock than those before: what was seen says nothing. */
-static void scout_clock(struct xvt_session *s, struct xvt_passive_cpu *c, struct xvt_ring *r,
-			uint64_t newest)
+/* The entries of a look of the scout, which was over at `hi`. A stamp may show that what was seen
+ * before says nothing of its clock. Returns the newest one; 0: none. */
+static uint64_t scout_entries(struct xvt_session *s, struct xvt_passive_cpu *c, struct xvt_ring *r,
+			      uint64_t hi)
 {
-	const uint64_t hz = xvt_load(&r->ctl->clock_id) == XVT_CLOCK_TSC ? s->clock.hz : LOCAL_HZ;
+	const uint64_t before = c->scout_guest;
+	struct xvt_ftrace_entry e;
+	bool any = false, other = false;
 
-	if (!c->trial && c->scout_guest &&
-	    !may_follow(s, c->scout_guest, c->scout_seen, newest, hz)) {
+	while (xvt_ftrace_page_next(&c->scout.page, &e)) {
+		const bool back = e.clock < c->scout_guest;
+
+		if (back || e.back)
+			clock_went_back(s, r, back ? c->scout_guest - e.clock : 0, hi);
+		other |= back && !any && c->scout_gap & ~XVT_FTRACE_READ;
+		any = true;
+		c->scout_guest = e.clock;
+	}
+	if (!any)
+		return 0;
+	other |= before && c->scout_guest >= before &&
+		 !may_follow(s, before, c->scout_seen, c->scout_guest, r->clock.map.hz);
+	if (other && !c->trial) {
 		c->scout_clock = 0;
 		try_clock(s, c, r);
 	}
-	c->scout_guest = newest;
-	c->scout_seen = xvt_clock_read();
+	c->scout_gap = 0;
+	c->scout_seen = hi;
+	return c->scout_guest;
 }
 
 /* Before a ring has a clock: pass by what it holds, for the times at which new events are seen. */
 static void look_for_clock(struct xvt_session *s, const struct xvt_passive *p,
 			   struct xvt_passive_cpu *c, struct xvt_ring *r)
 {
-	struct xvt_ftrace_entry e;
 	unsigned int pages;
 
 	c->scouted = false;
@@ -391,20 +442,19 @@ static void look_for_clock(struct xvt_session *s, const struct xvt_passive *p,
 	}
 	for (pages = 0; pages < PAGES_AT_ONCE; pages++) {
 		const uint64_t begun = xvt_clock_read_ordered();
-		uint64_t newest = 0;
+		const bool got = xvt_ftrace_ring_look(&c->scout);
+		const uint64_t hi = xvt_clock_read_ordered();
 
-		if (!xvt_ftrace_ring_look(&c->scout)) {
+		c->scout_happened |= c->scout.happened;
+		c->scout_gap |= c->scout.happened;
+		if (!got) {
 			c->scout_clock = c->scout.happened ? 0 : begun;
-			c->scout_happened |= c->scout.happened;
 			c->scout.happened = 0;
 			return;
 		}
+		c->scout.happened = 0;
 		c->scouted = true;
-		while (xvt_ftrace_page_next(&c->scout.page, &e))
-			newest = e.clock;
-		if (newest)
-			scout_clock(s, c, r, newest);
-		saw(s, c, r, newest, c->scout_clock, xvt_clock_read_ordered());
+		saw(s, c, r, scout_entries(s, c, r, hi), c->scout_clock, hi);
 	}
 }
 
@@ -447,7 +497,7 @@ static bool feed_cpu(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, uint6
 			c->end_clock = begun;
 			c->settled = off_clock && !earlier(begun, off_clock);
 			if (c->settled) /* else it is said with the next entries */
-				put_happened(s, vm, i);
+				put_happened(s, vm, i, false);
 			return true;
 		}
 	}

@@ -17,6 +17,7 @@ struct xvt_passive_cpu {
 	uint32_t part;		      /* its number in the guest's kernel */
 	bool begun;		      /* `ring` is read */
 	bool trial;		      /* its clock is not known yet, */
+	bool another;		      /* the line before is not that of the clock that is tried */
 	uint64_t trial_guest;	      /* and had this value, or one a little before, */
 	uint64_t trial_clock;	      /* at this host clock; 0: no event since */
 	uint64_t end_clock;    /* its newest look that came to its end was begun then; 0: none */
@@ -26,8 +27,9 @@ struct xvt_passive_cpu {
 	uint64_t scout_guest;  /* its newest stamp, */
 	uint64_t scout_seen;   /* and when it was read */
 	uint32_t scout_happened;
-	bool scouted;  /* its newest look gave events */
-	uint32_t told; /* XVT_FTRACE_*, of what goes on: since told_clock there was a note */
+	uint32_t scout_gap; /* of that, since its newest stamp */
+	bool scouted;	    /* its newest look gave events */
+	uint32_t told;	    /* XVT_FTRACE_*, of what goes on: since told_clock there was a note */
 	uint64_t told_clock;
 	bool bad_reported;
 	bool settled; /* nothing follows: it was read to its end after the recording was ended */

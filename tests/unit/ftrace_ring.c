@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE	  4096u
-#define PAGE_HEAD 16u
-#define SCRATCH	  4096u /* of layout 2 */
+#define PAGE	    4096u
+#define PAGE_HEAD   16u
+#define SCRATCH	    4096u /* of layout 2 */
+
+#define TIME_EXTEND 30u
 
 static void put32(uint8_t *at, uint32_t v)
 {
@@ -168,22 +170,34 @@ static void begin_event(struct ftrace_ring *g, struct ftrace_ring_cpu *c)
 	if (c->len > 112)
 		c->len += 4; /* a word for its length */
 	c->delta = g->now ? g->now() - c->clock : chance(g, 1000);
+	c->back = c->delta >> 63;
 	if (!c->pending)
 		c->pending = 1 + chance(g, 3);
+}
+
+/* A time of 0 before the event, because the clock went back. */
+static bool extends(const struct ftrace_ring_cpu *c)
+{
+	return c->back && c->write;
 }
 
 /* Bytes of the event in the ring, the word of its length and time included. */
 static uint32_t whole(const struct ftrace_ring_cpu *c)
 {
-	return 4 + c->len;
+	return 4 + c->len + (extends(c) ? 8 : 0);
 }
 
 static void put_data(struct ftrace_ring_cpu *c, unsigned int half)
 {
 	uint8_t *at = subbuf(c, c->tail) + PAGE_HEAD + c->write;
 	const uint32_t data = c->len > 112 ? c->len - 4 : c->len;
-	const uint32_t delta = c->write ? (uint32_t)c->delta : 0;
+	const uint32_t delta = c->write && !c->back ? (uint32_t)c->delta : 0;
 
+	if (extends(c)) {
+		put32(at, TIME_EXTEND);
+		put32(at + 4, 0);
+		at += 8;
+	}
 	if (half == 0) {
 		put32(at, delta << 5 | (c->len > 112 ? 0 : data / 4));
 		if (c->len > 112)
@@ -247,7 +261,8 @@ void ftrace_ring_step(struct ftrace_ring *g, unsigned int cpu)
 	case 0:
 		begin_event(g, c);
 		/* The kernel has a word more for a long time; here such an event begins a page. */
-		if (c->write + whole(c) > PAGE - PAGE_HEAD || (c->write && c->delta >> 27)) {
+		if (c->write + whole(c) > PAGE - PAGE_HEAD ||
+		    (c->write && (c->back ? g->back_begins : c->delta >> 27))) {
 			c->stage = 10;
 			return;
 		}
@@ -255,6 +270,7 @@ void ftrace_ring_step(struct ftrace_ring *g, unsigned int cpu)
 		/* fall through */
 	case 1:
 		c->clock += c->delta;
+		c->shown = !c->write ? c->clock : c->back ? c->shown : c->shown + c->delta;
 		if (!c->write)
 			put64(subbuf(c, c->tail), c->clock);
 		break;
@@ -263,7 +279,8 @@ void ftrace_ring_step(struct ftrace_ring *g, unsigned int cpu)
 		break;
 	case 3:
 		put_data(c, 1);
-		c->stamps[c->serial % FTRACE_RING_EVENTS] = c->clock;
+		c->stamps[c->serial % FTRACE_RING_EVENTS] = c->shown;
+		c->clocks[c->serial % FTRACE_RING_EVENTS] = c->clock;
 		c->subbufs[c->serial % FTRACE_RING_EVENTS] = c->begun;
 		c->serial++;
 		c->write += whole(c);

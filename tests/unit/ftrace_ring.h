@@ -31,10 +31,13 @@ struct ftrace_ring_cpu {
 	uint32_t len; /* of the event that is written */
 	uint64_t delta;
 	uint64_t clock;
+	uint64_t shown;			      /* the stamp that a reader makes of it */
+	bool back;			      /* the clock is lower than that of the event before */
 	uint64_t serial;		      /* of the next event */
 	uint64_t pages;			      /* that were overwritten */
 	uint64_t committed;		      /* events */
 	uint64_t stamps[FTRACE_RING_EVENTS];  /* by serial number, modulo */
+	uint64_t clocks[FTRACE_RING_EVENTS];  /* its clock then, likewise */
 	uint32_t subbufs[FTRACE_RING_EVENTS]; /* pages begun when it was written */
 	uint32_t begun;
 };
@@ -48,6 +51,9 @@ struct ftrace_ring {
 	uint64_t address; /* of the memory, in the guest */
 	unsigned int seed;
 	uint64_t (*now)(void); /* the guest's clock; NULL: it goes on by chance */
+	/* An event before which the clock went back begins a page, as may be by chance; else the
+	 * kernel gives it the stamp of the event before. */
+	bool back_begins;
 	struct ftrace_ring_cpu cpus[FTRACE_RING_CPUS];
 };
 
