@@ -5,7 +5,8 @@
  *
  *   XVT_NO_MEMORY=N [XVT_NO_MEMORY_LOG=FILE] xvt-no-memory COMMAND...
  *
- * A line in FILE says that it failed: without one, the command makes fewer allocations.
+ * A line in FILE says that it failed: without one, the command makes fewer allocations. A helper
+ * that closed FILE writes none.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,13 +27,20 @@ static uint64_t count;
 static uint64_t number; /* of the one that fails */
 static int log_fd = -1;
 
+#define LOG_FD 600 /* the least number of that file */
+
 /* Before the sandbox, which opens no file. */
 __attribute__((constructor)) static void begin(void)
 {
 	const char *n = getenv("XVT_NO_MEMORY"), *path = getenv("XVT_NO_MEMORY_LOG");
+	int fd;
 
 	number = n ? strtoull(n, NULL, 0) : 0;
-	log_fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+	/* A helper that closes all that it has opens no other file with this number. */
+	log_fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Any thread may allocate. */
@@ -44,7 +52,7 @@ static bool fails(const char *function, size_t size)
 	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != number)
 		return false;
 	len = snprintf(line, sizeof(line), "%s of %zu bytes\n", function, size);
-	if (log_fd >= 0 && write(log_fd, line, (size_t)len) != len)
+	if (log_fd >= 0 && write(log_fd, line, (size_t)len) != len && errno != EBADF)
 		abort();
 	errno = ENOMEM;
 	return true;
