@@ -125,11 +125,10 @@ causes='.losses[] as $l | $l.causes[] | [$l.vm, $l.cpu, .cause, .counted, .n, .f
 
 # What cpu has sums of: each state of a vCPU.
 states='[.lines[] | select(.wall or .untold > 0) | [.vm, .cpu, .kind, .wall.sum_ns // 0, .untold_ns]]
-	| map(if .[2] == "taken" then [.[0], .[1], "untold", .[4]]
-		else [.[0], .[1], ({on_cpu: "running", taken_by: "waits"}[.[2]] // .[2]), .[3]] end)
+	| map(if .[2] == "taken" then [.[0], .[1], "off", .[4]]
+		else [.[0], .[1], ({on_cpu: "running", taken_by: "waits", unknown: "off"}[.[2]] // .[2]), .[3]] end)
 	| group_by(.[:3])[] | [.[0][0], .[0][1], .[0][2], (map(.[3]) | add)] | select(.[3] > 0)'
-as_states="SELECT vm, on_cpu, CASE WHEN state IN ('preempted', 'waits') THEN 'waits' WHEN state <> 'off' THEN state
-	WHEN verdict = 'not recorded' THEN 'unknown' ELSE 'untold' END s, sum(dur) FROM vcpu_states GROUP BY 1, 2, 3"
+as_states="SELECT vm, on_cpu, CASE WHEN state IN ('preempted', 'waits') THEN 'waits' ELSE state END s, sum(dur) FROM vcpu_states GROUP BY 1, 2, 3"
 messages='[.lines[] | select(.kind == "message")] | group_by(.vm)[] | .[0]
 	| [.vm, .wall.n // 0, .wall.sum_ns // 0, .untold, .untold_ns, .no_end, .no_begin, .repeated]'
 as_messages="SELECT coalesce(vm, to_vm), sum(verdict = 'proven'), sum(iif(verdict = 'proven', dur, 0)),
@@ -170,7 +169,7 @@ check "an idle vCPU whose thread waits before a task does" gives \
 	'[[5005000,445000,2002,"idle",null,null],[5450000,30000,2002,"waits","woken","qemu-600"]]'
 check "what the bounds leave open, a pause, an end" gives \
 	"SELECT vm, dur, state, verdict, open FROM vcpu_states WHERE state IN ('off', 'paused') OR open ORDER BY ts, ring" \
-	'[["g1",4020000,"running","proven",1],["g1",1000,"off","cannot be told",0],["g1",2500000,"idle","proven",1],["g2",490000,"paused","proven",0],["g3",790000,"idle","proven",1],["g3",790000,"asleep","proven",1],["g2",500000,"off","not recorded",1]]'
+	'[["g1",4020000,"running","proven",1],["g1",1000,"off","cannot be told",0],["g1",2500000,"idle","proven",1],["g2",490000,"paused","proven",0],["g3",790000,"idle","proven",1],["g3",790000,"asleep","proven",1],["g2",500000,"off","cannot be told",1]]'
 check "one thread for all vCPUs: off is of each, on is of none" gives \
 	"SELECT on_cpu, state, sum(dur), shared, verdict FROM vcpu_states WHERE vm = 'g3' GROUP BY 1, 2 ORDER BY 1, 2" \
 	'[[0,"idle",790000,1,"proven"],[0,"preempted",600000,1,"proven"],[0,"running",1110000,1,"cannot be told"],[1,"asleep",790000,1,"proven"],[1,"preempted",600000,1,"proven"],[1,"running",1110000,1,"cannot be told"]]'
