@@ -2023,6 +2023,41 @@ START_TEST(a_state_before_the_first_switch_is_not_one_without_switches)
 }
 END_TEST
 
+static int watch_flag;
+
+static bool stop_it(void *arg, uint64_t ns)
+{
+	*(uint64_t *)arg = ns;
+	watch_flag = 0;
+	return false;
+}
+
+/* The search for holes is ended by whatever ends the reading, and with it that. */
+START_TEST(a_search_for_holes_can_be_ended)
+{
+	static const char *const late[] = { "", "5000 h:2 lost 5\n" };
+	const char *path = scratch_path("story.xvt");
+	struct xvtrace_holes *holes;
+	const struct xvtrace_event *ev;
+	struct xvtrace_error error;
+	uint64_t reached_ns = 1;
+	char story[2048];
+
+	watch_flag = 1;
+	snprintf(story, sizeof(story), "%s%s", TAKEN_TO_3000, late[_i]);
+	story_make(story, path);
+	ck_assert_msg(!xvtrace_open(&trace, path, 0, &error), "%s", error.text);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(reader, XVTRACE_BOUND), 0);
+	ck_assert_int_eq(xvtrace_reader_watch(reader, &watch_flag, stop_it, &reached_ns), 0);
+	ck_assert_int_eq(xvtrace_holes_new(&holes, reader), 0);
+	/* Without a loss nothing is read. */
+	ck_assert_uint_eq(reached_ns, !_i);
+	ck_assert_int_eq(xvtrace_next(reader, &ev), 0);
+	xvtrace_holes_free(holes);
+}
+END_TEST
+
 static TCase *late_losses(void)
 {
 	TCase *t = tcase_create("late-losses");
@@ -2039,6 +2074,7 @@ static TCase *late_losses(void)
 	tcase_add_loop_test(t, an_interrupt_is_not_told_in_a_hole_of_the_host, 0, 4);
 	tcase_add_loop_test(t, a_message_that_ends_in_a_hole_is_not_told, 0, 5);
 	tcase_add_loop_test(t, a_state_before_the_first_switch_is_not_one_without_switches, 0, 2);
+	tcase_add_loop_test(t, a_search_for_holes_can_be_ended, 0, 2);
 	return t;
 }
 
