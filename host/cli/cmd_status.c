@@ -167,22 +167,10 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 	const struct xvt_answer_sums s = xvt_answer_sum(a, 1, a->n);
 	const bool host = xvt_answer_has_host(a);
 
-	xvt_out_printf(o, "recorder %" PRIu64 " of ", xvt_answer_number(rec, "pid"));
-	if (xvt_answer_text(rec, "output")[0] != '/') {
-		put_text(o, xvt_answer_text(rec, "cwd"));
-		xvt_out_char(o, '/');
-	}
-	put_text(o, xvt_answer_text(rec, "output"));
-	xvt_out_str(o, ", since ");
-	xvt_out_duration(o,
-			 xvt_answer_number(rec, "now_ns") - xvt_answer_number(rec, "started_ns"));
-	xvt_out_str(o, ", mode ");
-	put_text(o, xvt_answer_text(rec, "mode"));
+	xvt_answer_recorder(rec, o);
 	xvt_out_printf(o,
-		       "%s\n  %" PRIu64 " machines%s, %" PRIu64 " rings: %" PRIu64
-		       " events, %" PRIu64 "/s; lost %" PRIu64 ", %" PRIu64 "/s; late %" PRIu64
-		       "\n  ",
-		       xvt_answer_true(rec, "ending") ? ", ending" : "",
+		       "\n  %" PRIu64 " machines%s, %" PRIu64 " rings: %" PRIu64 " events, %" PRIu64
+		       "/s; lost %" PRIu64 ", %" PRIu64 "/s; late %" PRIu64 "\n  ",
 		       xvt_answer_number(rec, "machines") - host, host ? " and the host" : "",
 		       s.rings, s.events, s.events_s, s.lost, s.lost_s, s.late);
 	if (xvt_answer_number(rec, "watermark_ns")) {

@@ -276,6 +276,26 @@ void xvt_answers_forget(struct xvt_answers *all)
 	all->v = NULL;
 }
 
+void xvt_answer_recorder(const struct xvt_json_value *recorder, struct xvt_out *o)
+{
+	const char *output = xvt_answer_text(recorder, "output"),
+		   *cwd = xvt_answer_text(recorder, "cwd"),
+		   *mode = xvt_answer_text(recorder, "mode");
+
+	xvt_out_printf(o, "recorder %" PRIu64 " of ", xvt_answer_number(recorder, "pid"));
+	if (output[0] != '/') {
+		xvt_out_text(o, cwd, strlen(cwd));
+		xvt_out_char(o, '/');
+	}
+	xvt_out_text(o, output, strlen(output));
+	xvt_out_str(o, ", since ");
+	xvt_out_duration(o, xvt_answer_number(recorder, "now_ns") -
+				    xvt_answer_number(recorder, "started_ns"));
+	xvt_out_str(o, ", mode ");
+	xvt_out_text(o, mode, strlen(mode));
+	xvt_out_str(o, xvt_answer_true(recorder, "ending") ? ", ending" : "");
+}
+
 void xvt_answer_flight_recorder(const struct xvt_json_value *of, struct xvt_out *o)
 {
 	const char *why = xvt_json_text(xvt_json_get(of, "why"));

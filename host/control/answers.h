@@ -70,6 +70,9 @@ struct xvt_answer_sums {
 /* Of the rings in the lines from `first` to before `end`. */
 struct xvt_answer_sums xvt_answer_sum(const struct xvt_answer *a, size_t first, size_t end);
 
+/* Puts "recorder PID of FILE, since TIME, mode MODE", and whether it ends, of a recorder's line. */
+void xvt_answer_recorder(const struct xvt_json_value *recorder, struct xvt_out *o);
+
 /* Puts the state of a machine that a recorder keeps armed, an object of "flight_recorders". */
 void xvt_answer_flight_recorder(const struct xvt_json_value *of, struct xvt_out *o);
 

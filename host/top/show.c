@@ -224,23 +224,6 @@ static size_t name_width(const struct xvt_top_recorder *r)
 	return most < NAME_MOST ? most : NAME_MOST;
 }
 
-static void put_recorder(struct xvt_out *o, const struct xvt_top_recorder *r)
-{
-	const struct xvt_json_value *line = r->answer->lines[0];
-
-	xvt_out_printf(o, "recorder %" PRIu64 " of ", r->pid);
-	if (xvt_answer_text(line, "output")[0] != '/') {
-		put_text(o, xvt_answer_text(line, "cwd"));
-		xvt_out_char(o, '/');
-	}
-	put_text(o, xvt_answer_text(line, "output"));
-	xvt_out_str(o, ", since ");
-	xvt_out_duration(o, r->now_ns - r->started_ns);
-	xvt_out_str(o, ", mode ");
-	put_text(o, xvt_answer_text(line, "mode"));
-	xvt_out_str(o, xvt_answer_true(line, "ending") ? ", ending" : "");
-}
-
 static void put_totals(struct xvt_out *o, const struct xvt_top_recorder *r)
 {
 	const struct xvt_json_value *line = r->answer->lines[0];
@@ -333,7 +316,7 @@ static void show_recorder(const struct xvt_top *t, const struct xvt_top_recorder
 	struct xvt_out *o = begin_line();
 	size_t i;
 
-	put_recorder(o, r);
+	xvt_answer_recorder(r->answer->lines[0], o);
 	line(arg, XVT_TOP_LINE_RECORDER, NULL, o->buf, o->used);
 	o = begin_line();
 	put_totals(o, r);
