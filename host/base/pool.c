@@ -85,12 +85,17 @@ void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
 {
 	memset(p, 0, sizeof(*p));
 	p->budget = budget;
-	p->pass_left = UINT64_MAX;
+	p->pass_left = p->pass_bytes = UINT64_MAX;
 }
 
 void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes)
 {
-	p->pass_left = bytes;
+	p->pass_left = p->pass_bytes = bytes;
+}
+
+uint64_t xvt_pool_turned(const struct xvt_pool *p)
+{
+	return p->pass_bytes - p->pass_left;
 }
 
 void xvt_pool_trim(struct xvt_pool *p)

@@ -44,6 +44,7 @@ struct xvt_pool_lent {
 struct xvt_pool {
 	uint64_t budget;
 	uint64_t pass_left;	    /* bytes that may still be handed out in this pass */
+	uint64_t pass_bytes;	    /* and at its begin */
 	uint64_t used;		    /* bytes handed out */
 	uint64_t kept;		    /* bytes in the free lists */
 	uint64_t counted;	    /* bytes of the rings' other memory, see xvt_pool_count() */
@@ -82,6 +83,8 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend);
 uint64_t xvt_pool_most(const struct xvt_pool *p);
 /* Begins a pass, in which xvt_pool_get() hands out at most `bytes`. */
 void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes);
+/* Returns how many it has handed out of these since; 0 before the first pass. */
+uint64_t xvt_pool_turned(const struct xvt_pool *p);
 /*
  * Like xvt_pool_get(), beyond the budget: for the one piece that a ring needs to make progress. The
  * pool exceeds its budget by at most half of it, at least 1 MiB and at most 16 MiB, or by one

@@ -246,6 +246,7 @@ struct xvt_owner {
 	int64_t clocks_left;	   /* clocks.c: ticks that its machines' measurements may take */
 	size_t nr_asked;	   /* clocks.c: measurements in progress */
 	size_t writing;		   /* space.c: machines that have given an event */
+	size_t reading;		   /* share.c: machines of which the pass before read something */
 };
 
 /* Which ftrace events have a format, to count those that have none. */
@@ -452,6 +453,7 @@ struct xvt_session {
 	struct xvt_owner **owners;   /* share.c */
 	size_t nr_owners;
 	size_t nr_sharing; /* of them, with a machine that is not gone */
+	size_t nr_reading; /* share.c: of them, with a machine that the pass before read */
 	bool infos_wait;   /* announce.c: some RING chunks are delayed, see
 			      xvt_session_announce_late() */
 
@@ -912,6 +914,12 @@ int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, cha
 void xvt_session_share(struct xvt_session *s);
 /* By this number all is divided of which the machine has a share. */
 size_t xvt_session_sharing(const struct xvt_session *s, const struct xvt_vm *vm);
+/* A pass begins: count of whose machines the one before read something. */
+void xvt_session_share_pass(struct xvt_session *s);
+/* Returns how many bytes of the machine a pass may read, of `most` that it may read of one. What it
+ * reads is what it has to decode. least: what a ring needs to go on. */
+uint64_t xvt_session_turn(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t most,
+			  uint64_t least);
 /* Users with a machine that is not gone; at least 1. */
 static inline size_t xvt_session_owners(const struct xvt_session *s)
 {

@@ -6,7 +6,8 @@
  */
 #include "session/parts.h"
 
-/* Most bytes from one machine in a pass, so that it cannot starve the others */
+/* Most bytes from one machine in a pass, so that it cannot starve the others; and from all machines
+ * of one user, while others are read (share.c). */
 #define VM_PASS_BYTES (16u << 20)
 #define VM_COPY_BYTES (4u << 20) /* the same for one copy pass of a snapshot */
 /* Each parked ring is made active once in this time, to find what the compared words do not show:
@@ -70,11 +71,14 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	xvt_vm_tell_attached(s, vm);
 }
 
-/* Copy small amounts, see ring/drain.c; but one sub-buffer must fit. */
-static uint64_t snapshot_bytes(const struct xvt_vm *vm)
+/* What a machine may be read of in a pass. One sub-buffer must fit. A snapshot copies small
+ * amounts, see ring/drain.c. */
+static uint64_t turn_bytes(const struct xvt_session *s, const struct xvt_vm *vm)
 {
-	uint64_t least = 4ull * vm->region.g.subbuf_size;
+	const uint64_t least = 4ull * vm->region.g.subbuf_size;
 
+	if (!is_snapshot(s))
+		return xvt_session_turn(s, vm, VM_PASS_BYTES, least);
 	return least > VM_COPY_BYTES ? least : VM_COPY_BYTES;
 }
 
@@ -142,7 +146,7 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	xvt_store(&page->nonce, vm->nonce);
 	/* The budget of a pass belongs to the machine. With another ring first in each pass, each
 	 * ring gets its share. */
-	xvt_pool_turn(&vm->pool, is_snapshot(s) ? snapshot_bytes(vm) : VM_PASS_BYTES);
+	xvt_pool_turn(&vm->pool, turn_bytes(s, vm));
 	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
 }
 
@@ -329,6 +333,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	s->drains++;
 	s->drain_proof = proof_of(s, now);
 	unpark_some(s, now);
+	xvt_session_share_pass(s);
 	s->parked_proof_ns =
 		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->parked_clock);
 	for (i = 0; i < s->nr_vms; i++) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * share.c - how that is divided of which a recorder has only so much: memory, time for clocks,
- * questions to clocks, and space. First equally between the users whose files the machines are,
- * then between the machines of each user: who makes many machines takes from his own alone.
+ * questions to clocks, space, and time of a pass. First equally between the users whose files the
+ * machines are, then between the machines of each user: who makes many machines takes from his own
+ * alone.
  */
 #include "session/parts.h"
 
@@ -73,6 +74,35 @@ size_t xvt_session_sharing(const struct xvt_session *s, const struct xvt_vm *vm)
 	const size_t machines = vm->owner->machines;
 
 	return (s->nr_sharing ? s->nr_sharing : 1) * (machines ? machines : 1);
+}
+
+void xvt_session_share_pass(struct xvt_session *s)
+{
+	size_t i;
+
+	s->nr_reading = 0;
+	for (i = 0; i < s->nr_owners; i++)
+		s->owners[i]->reading = 0;
+	for (i = 0; i < s->nr_vms; i++)
+		s->vms[i]->owner->reading +=
+			s->vms[i]->phase == XVT_VM_ATTACHED && xvt_pool_turned(&s->vms[i]->pool);
+	for (i = 0; i < s->nr_owners; i++)
+		s->nr_reading += s->owners[i]->reading != 0;
+}
+
+/*
+ * While machines of several users are read, all that are one user's are read in a pass of as many
+ * bytes as a single machine is. So that user lengthens a pass by no more, whatever the number. None
+ * is lost by that alone: the next pass follows at once, and goes on.
+ */
+uint64_t xvt_session_turn(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t most,
+			  uint64_t least)
+{
+	const size_t reading = vm->owner->reading;
+	const uint64_t part = s->nr_reading > 1 && reading > 1 ? most / reading : most;
+	const uint64_t turn = part > least ? part : least;
+
+	return turn < most ? turn : most;
 }
 
 void xvt_session_share_free(struct xvt_session *s)

@@ -1024,6 +1024,108 @@ START_TEST(a_machine_that_answers_slowly_uses_up_its_own_time)
 }
 END_TEST
 
+/* --- the bytes of a pass, by owner --- */
+
+#define FLOODS	   40u
+#define TURN_BYTES ((uint64_t)16 << 20)
+#define PIECE	   65536u
+
+static struct xvt_vm floods[FLOODS + 1];
+static struct xvt_vm *flood_list[FLOODS + 1];
+
+/* Has each of the first `n` machines take what a pass leaves to it. Returns the bytes of them all.
+ */
+static uint64_t flood(size_t n)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	xvt_session_share_pass(s);
+	for (i = 0; i <= FLOODS; i++) {
+		struct xvt_pool *pool = &floods[i].pool;
+		void *got;
+
+		xvt_pool_turn(pool, xvt_session_turn(s, &floods[i], TURN_BYTES, 4 * PIECE));
+		while (i < n && (got = xvt_pool_get(pool, PIECE, false)) != NULL)
+			xvt_pool_put(pool, got, PIECE);
+		sum += i < n ? xvt_pool_turned(pool) : 0;
+	}
+	return sum;
+}
+
+/* Has the last machine, which is another user's, take one piece. */
+static void one_piece(void)
+{
+	struct xvt_pool *pool = &floods[FLOODS].pool;
+
+	xvt_pool_put(pool, xvt_pool_get(pool, PIECE, false), PIECE);
+}
+
+START_TEST(a_pass_reads_as_much_of_many_machines_as_of_one)
+{
+	struct xvt_owner many_owner = { .uid = 1 }, other = { .uid = 2 };
+	struct xvt_owner *two[] = { &many_owner, &other }, **owners = s->owners;
+	struct xvt_vm **vms = s->vms;
+	const size_t nr_owners = s->nr_owners, nr_vms = s->nr_vms;
+	size_t i;
+
+	s->owners = two;
+	s->nr_owners = 2;
+	s->vms = flood_list;
+	s->nr_vms = FLOODS + 1;
+	for (i = 0; i <= FLOODS; i++) {
+		flood_list[i] = &floods[i];
+		floods[i] = (struct xvt_vm){ .phase = XVT_VM_ATTACHED,
+					     .owner = i < FLOODS ? &many_owner : &other };
+		xvt_pool_init(&floods[i].pool, 2 * TURN_BYTES);
+	}
+	/* No other user waits: each has a turn of its own. */
+	ck_assert_uint_gt(flood(FLOODS), FLOODS * (TURN_BYTES - 2 * PIECE));
+	ck_assert_uint_gt(flood(FLOODS), FLOODS * (TURN_BYTES - 2 * PIECE));
+	/* From the pass after one that has read something of another user. */
+	one_piece();
+	ck_assert_uint_le(flood(FLOODS), TURN_BYTES);
+	ck_assert_uint_eq(many_owner.reading, FLOODS);
+	one_piece();
+	ck_assert_uint_gt(flood(FLOODS), TURN_BYTES / 2);
+	/* Machines of which nothing is read lend their parts, and the other user's is whole. */
+	one_piece();
+	flood(4);
+	one_piece();
+	ck_assert_uint_gt(flood(4), TURN_BYTES - 8 * PIECE);
+	ck_assert_uint_eq(many_owner.reading, 4);
+	ck_assert_uint_eq(xvt_session_turn(s, &floods[FLOODS], TURN_BYTES, 4 * PIECE), TURN_BYTES);
+	/* A ring needs room for its sub-buffers, and a turn is never more than one machine's. */
+	ck_assert_uint_eq(xvt_session_turn(s, &floods[0], TURN_BYTES, TURN_BYTES / 2),
+			  TURN_BYTES / 2);
+	ck_assert_uint_eq(xvt_session_turn(s, &floods[0], TURN_BYTES, 4 * TURN_BYTES), TURN_BYTES);
+	for (i = 0; i <= FLOODS; i++)
+		xvt_pool_fini(&floods[i].pool);
+	s->owners = owners;
+	s->nr_owners = nr_owners;
+	s->vms = vms;
+	s->nr_vms = nr_vms;
+}
+END_TEST
+
+START_TEST(a_pass_counts_what_the_one_before_has_read)
+{
+	until_all_rest();
+	pass();
+	ck_assert_uint_eq(rec.vm->owner->reading, 0);
+	write_one(0);
+	pass(); /* reads it */
+	ck_assert_uint_gt(xvt_pool_turned(&rec.vm->pool), 0);
+	pass();
+	ck_assert_uint_eq(rec.vm->owner->reading, 1);
+	ck_assert_uint_eq(s->nr_reading, 1);
+	ck_assert_uint_eq(xvt_pool_turned(&rec.vm->pool), 0);
+	pass();
+	ck_assert_uint_eq(rec.vm->owner->reading, 0);
+	ck_assert_uint_eq(s->nr_reading, 0);
+}
+END_TEST
+
 /* --- clocks at rest --- */
 
 /* A measured node `after_ns` behind another one, in a segment bounded by `bound_ns`. */
@@ -1541,6 +1643,8 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, silent_rings_leave_room_for_the_others);
 	tcase_add_test(tc, each_ring_of_a_machine_has_its_turn);
 	tcase_add_test(tc, silent_rings_of_one_machine_do_not_keep_another_from_being_asked);
+	tcase_add_test(tc, a_pass_reads_as_much_of_many_machines_as_of_one);
+	tcase_add_test(tc, a_pass_counts_what_the_one_before_has_read);
 	tcase_add_test(tc, a_machine_that_answers_slowly_uses_up_its_own_time);
 	tcase_add_test(tc, a_clock_that_keeps_its_line_is_measured_less_often);
 	tcase_add_test(tc, a_clock_that_left_its_line_is_measured_soon);
