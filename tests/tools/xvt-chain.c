@@ -146,8 +146,9 @@ static void end_ring(struct ring *r)
 	missing = r->any ? r->seen[r->begin] - r->last - 1 : r->seen[r->begin] & 0xffffffffffff;
 	r->missing += missing;
 	r->gaps += missing != 0;
-	/* From the last file that has events: one without leaves its part to the next. */
-	r->wrong += r->files > 1 && !r->full_here && !r->full_before &&
+	/* From the last file that has events: one without leaves its part to the next. Before the
+	 * first of these nothing is known. */
+	r->wrong += r->any && !r->full_here && !r->full_before &&
 		    r->before + r->unaccounted - r->events_end != missing;
 	r->full_before = r->full_here;
 	r->events_end = r->end;
