@@ -311,7 +311,7 @@ static void put_happened(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, b
 	if (!happened && !lost.another_clock)
 		return;
 	if (happened & (XVT_FTRACE_BOOTED | XVT_FTRACE_RESTARTED))
-		xvt_passive_kernel_boots(vm);
+		xvt_passive_kernel_boots(vm, c);
 	if (happened)
 		note_happened(s, vm, i, happened);
 	if (lost.another_clock)

@@ -31,6 +31,7 @@ struct xvt_passive_cpu {
 	bool scouted;	    /* its newest look gave events */
 	uint32_t told;	    /* XVT_FTRACE_*, of what goes on: since told_clock there was a note */
 	uint64_t told_clock;
+	uint32_t restarts; /* another kernel has the ring */
 	bool bad_reported;
 	bool settled; /* nothing follows: it was read to its end after the recording was ended */
 };
@@ -50,6 +51,8 @@ struct xvt_passive_kernel {
 	struct xvt_kernel_found file; /* of the boots of this file before that */
 	bool mixed;		      /* they are not known to be of one build */
 	uint64_t boot_clock;	      /* when the newest boot was noticed; 0: none */
+	uint64_t address;	      /* of the ring buffer in the guest; 0: no boot yet */
+	uint32_t restarts;	      /* most that a CPU has told of */
 	uint64_t next_clock;	      /* when the next search begins */
 	uint32_t in_vain;	      /* searches of the whole memory since the boot */
 	char told[XVT_BUILD_ID_TEXT];
@@ -92,7 +95,7 @@ void xvt_passive_kernel_end(struct xvt_passive *p);
 /* Once a pass: go on with the search of the machine's memory. */
 void xvt_passive_kernel_pass(struct xvt_session *s, struct xvt_vm *vm);
 /* Another boot of the guest has the ring. */
-void xvt_passive_kernel_boots(struct xvt_vm *vm);
+void xvt_passive_kernel_boots(struct xvt_vm *vm, struct xvt_passive_cpu *c);
 /* A record was read. */
 void xvt_passive_kernel_record(struct xvt_vm *vm, const uint8_t *record, uint32_t len);
 

@@ -170,10 +170,30 @@ static void settle_boot(struct xvt_passive_kernel *k)
 	k->file = k->now;
 }
 
-void xvt_passive_kernel_boots(struct xvt_vm *vm)
+/*
+ * Each CPU's ring tells of a boot by itself: it has another address, or its newest page was begun
+ * anew. The address of the whole ring buffer says whether it is the same boot.
+ */
+static bool is_new_boot(struct xvt_passive_kernel *k, const struct xvt_passive_cpu *c,
+			const struct xvt_ftrace_map *map)
+{
+	const uint64_t address = c->ring.first - (c->ring.data - map->base);
+	const bool restarted_most = c->restarts > k->restarts;
+	const bool moved = address != k->address;
+
+	if (restarted_most)
+		k->restarts = c->restarts;
+	k->address = address;
+	return moved || restarted_most;
+}
+
+void xvt_passive_kernel_boots(struct xvt_vm *vm, struct xvt_passive_cpu *c)
 {
 	struct xvt_passive_kernel *k = &vm->passive->kernel;
 
+	c->restarts++;
+	if (!is_new_boot(k, c, &vm->passive->map))
+		return;
 	if (!k->claimed)
 		settle_boot(k);
 	memset(&k->now, 0, sizeof(k->now));

@@ -800,6 +800,31 @@ START_TEST(another_kernel_after_a_boot)
 }
 END_TEST
 
+/* Both CPUs tell of one boot. After a while the page is the new kernel's. */
+START_TEST(a_boot_is_known_later)
+{
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	while (!vm->passive->kernel.now.build_id[0])
+		pass();
+	say_kernel(1, _i ? BUILD_B : BUILD_A);
+	ftrace_ring_boot_behind(&g, ADDRESS + 0x4000000, true);
+	for (int i = 0; i < PASSES_MAX && !vm->passive->kernel.boot_clock; i++) {
+		ftrace_ring_write(&g, i % CPUS, 1);
+		pass();
+	}
+	ck_assert_uint_ne(vm->passive->kernel.boot_clock, 0);
+	do {
+		ftrace_ring_write(&g, 0, 1);
+		ftrace_ring_write(&g, 1, 1);
+		pass();
+	} while (!vm->passive->kernel.now.build_id[0]);
+	check_names("g", _i ? "" : "tick");
+	ck_assert(has_note(_i ? "does not say that one kernel wrote all" : "its memory names"));
+}
+END_TEST
+
 START_TEST(names_of_a_kernel_that_the_user_states)
 {
 	static const char *const claims[] = { ",kernel=6.12.1-a", ",kernel=" BUILD_A,
@@ -876,6 +901,7 @@ Suite *session_passive_suite(void)
 	tcase_add_test(tc, two_kernels_in_the_memory_are_no_proof);
 	tcase_add_loop_test(tc, a_kernel_whose_formats_are_not_known, 0, 3);
 	tcase_add_loop_test(tc, another_kernel_after_a_boot, 0, 2);
+	tcase_add_loop_test(tc, a_boot_is_known_later, 0, 2);
 	tcase_add_loop_test(tc, names_of_a_kernel_that_the_user_states, 0, 3);
 	tcase_add_test(tc, a_claim_that_the_memory_denies);
 	tcase_add_test(tc, a_claim_that_records_deny);
