@@ -136,9 +136,10 @@ struct server {
 	void *arg;
 	struct xvt_rules rules;
 	pid_t parent;
-	int parent_fd; /* its pidfd */
-	int listener;  /* -1: none */
-	bool closed;   /* the parent's end of the socket is */
+	int parent_fd;	/* its pidfd */
+	int listener;	/* -1: none */
+	bool closed;	/* the parent's end of the socket is */
+	bool no_memory; /* rules were left out; the parent is told when it needs them */
 };
 
 /* A call that waits for its answer. */
@@ -923,13 +924,16 @@ static void take_rule(struct server *s, struct xvt_rule *rule)
 {
 	rule->path[PATH_MAX - 1] = '\0';
 	if (xvt_grow(&s->rules.v, &s->rules.room, s->rules.count + 1, sizeof(*s->rules.v)))
-		_exit(1);
-	s->rules.v[s->rules.count++] = *rule;
+		s->no_memory = true;
+	else
+		s->rules.v[s->rules.count++] = *rule;
 }
 
 /* The parent's filter allows no message that carries a descriptor. Returns 0 or -errno. */
 static int take_listener(struct server *s, int fd)
 {
+	if (s->no_memory)
+		return -ENOMEM;
 	s->listener = borrow(s->parent, fd);
 	if (s->listener < 0)
 		return s->listener;

@@ -28,8 +28,8 @@ record() {
 }
 # said: a line says that memory was short, or that the machine's events had not come by then
 said() { grep -qiE "memory|allocate|: no event of it came: " "$work/err"; }
-# good OUTPUT: what it wrote, if it wrote something
-good() { [ ! -e "$1" ] || "$xvtrace" verify "$1" >"$work/verify" 2>&1 || grep -qE "no event|without files of a trace" "$work/verify"; }
+# good OUTPUT: what it wrote, if it wrote something. One that could not start may leave an empty file.
+good() { [ ! -e "$1" ] || [ $status -ne 0 -a ! -s "$1" ] || "$xvtrace" verify "$1" >"$work/verify" 2>&1 || grep -qE "no event|without files of a trace" "$work/verify"; }
 attempted() { awk 'match($0, / attempted=[0-9]+/) { n += substr($0, RSTART + 11, RLENGTH - 11) } END { print n + 0 }' "$work/emit"; }
 # whole OUTPUT: an end without an error has all that was attempted, or counts it
 whole() { [ $status -ne 0 ] || adds_up "$1" "$(attempted)"; }
