@@ -57,6 +57,7 @@ static struct {
 	uint64_t missing;
 	uint32_t happened; /* ever */
 	uint64_t missed;   /* sub-buffers that are said to be missing */
+	uint64_t back;	   /* events before which the clock is said to have gone back */
 } got;
 
 static void boot(int layout, uint32_t n, unsigned int nr_cpus)
@@ -103,6 +104,7 @@ static void take_event(const struct ftrace_ring_cpu *c, const struct xvt_ftrace_
 						1);
 	got.missing += serial - got.next;
 	got.missed += ring.missed;
+	got.back += e->back;
 	got.happened |= ring.happened;
 	ring.happened = 0;
 	ring.missed = 0;
@@ -127,6 +129,33 @@ static void read_all(unsigned int cpu)
 	while (look(cpu))
 		;
 }
+
+static uint64_t guest_clock;
+
+static uint64_t guest_now(void)
+{
+	return guest_clock;
+}
+
+/* In the page no stamp shows it, and the next page begins with a true one. */
+START_TEST(a_clock_that_went_back_is_told_twice)
+{
+	boot(1, 8, 1);
+	g.now = guest_now;
+	guest_clock = 1000000;
+	ftrace_ring_write(&g, 0, 3);
+	guest_clock -= 5000;
+	ftrace_ring_write(&g, 0, 3);
+	guest_clock += 10000;
+	find(0);
+	read_all(0);
+	ck_assert_uint_eq(got.back, 1);
+	ftrace_ring_write(&g, 0, 200);
+	read_all(0);
+	ck_assert_uint_eq(got.events, g.cpus[0].serial);
+	ck_assert_uint_eq(got.back, 2);
+}
+END_TEST
 
 START_TEST(both_layouts_are_found)
 {
@@ -469,6 +498,7 @@ Suite *ftrace_map_suite(void)
 	Suite *suite = suite_create("ftrace_map");
 	TCase *tc = tcase_create("ring");
 
+	tcase_add_test(tc, a_clock_that_went_back_is_told_twice);
 	tcase_add_test(tc, both_layouts_are_found);
 	tcase_add_test(tc, a_ring_is_searched_at_page_borders);
 	tcase_add_test(tc, wrong_words_are_refused);
