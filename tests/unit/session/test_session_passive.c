@@ -265,7 +265,7 @@ static void read_events(const char *name, struct got *got)
 	got->boundless += again.boundless;
 }
 
-/* Returns whether the trace has a note with that text. */
+/* Returns whether the trace has a note with that text. If not, those that it has are printed. */
 static bool has_note(const char *text)
 {
 	const struct xvt_chunk_hdr *h;
@@ -274,6 +274,11 @@ static bool has_note(const char *text)
 	while ((h = recording_chunk(&rec, &at))) {
 		if (h->type == XVT_CHUNK_NOTE && memmem(h + 1, h->len, text, strlen(text)))
 			return true;
+	}
+	for (at = 0; (h = recording_chunk(&rec, &at));) {
+		if (h->type == XVT_CHUNK_NOTE)
+			fprintf(stderr, "note: %.*s\n", (int)(h->len - sizeof(struct xvt_note)),
+				(const char *)(h + 1) + sizeof(struct xvt_note));
 	}
 	return false;
 }
