@@ -53,7 +53,7 @@ static bool is_runnable(pid_t pid)
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	/* Its name may hold anything, and stands in the last brackets. */
+	/* The name may hold anything, and stands in the last brackets. */
 	end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
 	fclose(f);
 	return end && sscanf(end, ") %c", &state) == 1 && state == 'R';
@@ -112,7 +112,7 @@ int xvt_child_wait(int fd, short events, unsigned int limit_ms)
 	return -ETIMEDOUT;
 }
 
-/* One look. A child whose end a tracer has not taken yet is readable, and not there to be waited
+/* Look once. A child whose end a tracer has not taken yet is readable, and not there to be waited
  * for. Returns 0, -EAGAIN or -errno. */
 static int look(int fd, pid_t pid, int *status, int ms)
 {

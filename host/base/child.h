@@ -4,7 +4,7 @@
  * that is opened when it starts: the filter of rights/sandbox.h allows no other signals, and no
  * number is another process's meanwhile.
  *
- * A child may stand still: it was stopped, or a disk does not answer. So each wait has a limit by
+ * A child may stand still: it was stopped, or a disk does not answer. Each wait has a limit by
  * CLOCK_MONOTONIC, and a caller that tells of it. A SIGINT or SIGTERM that is blocked and pending
  * asks this process to end, and shortens each limit to XVT_CHILD_HURRY_MS.
  */

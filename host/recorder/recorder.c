@@ -238,7 +238,7 @@ static void end_child(struct xvt_recording *rec)
 {
 	if (rec->child <= 0)
 		return;
-	/* Its status counts for nothing: the recorder ended it. */
+	/* The status counts for nothing: the recorder ended the command. */
 	xvt_child_signal(rec->child_fd, rec->child, SIGTERM);
 	if (xvt_child_await(rec->child_fd, rec->child, NULL, CHILD_END_MS) != -ETIMEDOUT)
 		return;

@@ -16,7 +16,7 @@
 
 #define XVT_HELPER_STILL_NS 30000000000ull
 
-/* What the messages say of it; strings that stay. */
+/* Words of the messages; strings that stay. */
 struct xvt_helper_name {
 	const char *does;  /* "reads flight recorders" */
 	const char *until; /* what there is not until it answers: "no event makes a snapshot" */
@@ -40,7 +40,7 @@ struct xvt_helper {
  * and its end of the socket, and calls serve(). It ends when that returns. Returns 0 or -errno. */
 int xvt_helper_start(struct xvt_helper *h, const struct xvt_helper_name *name,
 		     uint64_t capabilities, void (*serve)(int fd, void *arg), void *arg);
-/* Ends it. One that cannot be ended is left, after a warning. */
+/* Ends it. A process that cannot be ended is left, after a warning. */
 void xvt_helper_end(struct xvt_helper *h);
 
 /* Send a question. Returns 0, or -EPIPE: it has died. */

@@ -1175,7 +1175,7 @@ int xvt_opener_watch(struct xvt_opener *o)
 	return -err;
 }
 
-/* Has it end. One that stands still is killed, by the watcher or here. */
+/* Has it end. An opener that stands still is killed, by the watcher or here. */
 static void end_process(struct xvt_opener *o)
 {
 	const uint64_t since_ns = xvt_monotonic_ns();

@@ -71,7 +71,7 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	xvt_vm_tell_attached(s, vm);
 }
 
-/* What a machine may be read of in a pass. One sub-buffer must fit. A snapshot copies small
+/* The bytes that a pass may read of a machine. A sub-buffer must fit. A snapshot copies small
  * amounts, see ring/drain.c. */
 static uint64_t turn_bytes(const struct xvt_session *s, const struct xvt_vm *vm)
 {

@@ -92,7 +92,7 @@ void xvt_session_share_pass(struct xvt_session *s)
 
 /*
  * While machines of several users are read, all that are one user's are read in a pass of as many
- * bytes as a single machine is. So that user lengthens a pass by no more, whatever the number. None
+ * bytes as a single machine is. That user lengthens a pass by no more, whatever the number. None
  * is lost by that alone: the next pass follows at once, and goes on.
  */
 uint64_t xvt_session_turn(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t most,

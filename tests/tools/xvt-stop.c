@@ -11,7 +11,7 @@
  *   look                                the process that reads a trace for events
  *   NAME                                a process that gives itself this name (prctl)
  *
- * It happens once: FILE is made then, and nothing stops where there is one.
+ * A process stops once: FILE is made then, and nothing stops where there is one.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

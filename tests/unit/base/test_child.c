@@ -75,7 +75,7 @@ START_TEST(one_that_stands_still_is_not_waited_for)
 }
 END_TEST
 
-/* It works for many times the limit. */
+/* The child works for many times the limit. */
 START_TEST(one_that_works_may_take_long)
 {
 	start(10 * LIMIT_MS * 1000000ull, true);

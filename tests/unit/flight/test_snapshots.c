@@ -404,7 +404,7 @@ START_TEST(a_search_that_stands_still_is_told)
 	ck_assert_str_eq(r.rec.helpers[0].does, "looks for events");
 	pid = *r.rec.helpers[0].pid;
 	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
-	/* Its first question. Until then there is nothing to answer. */
+	/* The first question. Until then there is nothing to answer. */
 	xvt_recording_watch_helpers(&r.rec, now_ns);
 	watch_after(100 * SECOND_NS);
 	watch_after(30 * SECOND_NS - 1);
