@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,18 +122,15 @@ static void run_qemu(const struct boot *b, const char *kernel)
 static int wait_for(pid_t pid, uint64_t timeout_ns)
 {
 	const int fd = xvt_child_open(pid);
-	struct pollfd p = { .fd = fd, .events = POLLIN };
 	const uint64_t ms = timeout_ns / MS_NS;
-	int status = 0, n = 1;
+	int status = 0, err;
 
-	if (fd >= 0)
-		n = poll(&p, 1, ms < INT32_MAX ? (int)ms : INT32_MAX);
-	if (!n)
-		xvt_child_signal(fd, pid, SIGKILL);
-	waitpid(pid, &status, 0);
+	err = xvt_child_await(fd, pid, &status, ms < UINT32_MAX ? (unsigned int)ms : UINT32_MAX);
+	if (err)
+		xvt_child_kill(fd, pid);
 	if (fd >= 0)
 		close(fd);
-	return n ? status : -ETIMEDOUT;
+	return err ? err : status;
 }
 
 static int start(struct boot *b, const char *kernel, uint64_t timeout_ns)

@@ -156,7 +156,7 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 		snprintf(why, why_size, "%s", strerror(-err));
 		return err;
 	}
-	vm->phase = XVT_VM_ATTACHED;
+	xvt_vm_set_state(vm, XVT_STATE_RECORDED);
 	xvt_session_stall_attach(s, vm);
 	xvt_session_note(s, 0, vm, UINT32_MAX,
 			 "read from its kernel's own ring buffer, at %" PRIu64

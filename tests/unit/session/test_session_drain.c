@@ -1075,8 +1075,8 @@ START_TEST(a_pass_reads_as_much_of_many_machines_as_of_one)
 	s->nr_vms = FLOODS + 1;
 	for (i = 0; i <= FLOODS; i++) {
 		flood_list[i] = &floods[i];
-		floods[i] = (struct xvt_vm){ .phase = XVT_VM_ATTACHED,
-					     .owner = i < FLOODS ? &many_owner : &other };
+		floods[i] = (struct xvt_vm){ .owner = i < FLOODS ? &many_owner : &other };
+		ck_assert_int_eq(xvt_vm_set_state(&floods[i], XVT_STATE_RECORDED), 0);
 		xvt_pool_init(&floods[i].pool, 2 * TURN_BYTES);
 	}
 	/* No other user waits: each has a turn of its own. */
