@@ -4,7 +4,6 @@
  * holds. The region is mapped privately, so it does not change. Records past commit are included
  * and flagged: their header and time were written before the payload, DONE after it.
  */
-#include "base/lock.h"
 #include "session/parts.h"
 
 #include <errno.h>
@@ -31,7 +30,8 @@ static void look_for_recorder(struct xvt_vm *vm, struct xvt_salvaged *sum)
 {
 	const uint64_t id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 
-	sum->at_work = xvt_host_region_claim(&vm->region, XVT_LOCK_START_MS) != 0;
+	/* No wait: who has it cannot be looked up any more, since no file can be opened. */
+	sum->at_work = xvt_host_region_claim(&vm->region, 0) != 0;
 	if (id != XVT_ATTACH_LOOKS && !sum->at_work)
 		sum->died = id;
 }
