@@ -10,12 +10,12 @@ tools=$BUILD/tests/tools
 
 # -- in parts of any size, which the command does not make of a small trace
 
-# parts WAY FILE...: the statistics are those of one reader; WAY is what comes out for most numbers of parts
+# parts WAY FILE...: the statistics are those of one reader; WAY (a pattern) is what comes out for most numbers of parts
 parts() {
 	local way=$1
 	shift
 	"$tools/xvt-parts" "${events:-200}" "$@" >"$work/out" 2>"$work/err" &&
-		[ "$(sort "$work/out" | sed 's/.*: //' | sort | uniq -c | sort -n | tail -n 1 | awk '{ print $2 }')" = "$way" ] && return
+		[[ $(sort "$work/out" | sed 's/.*: //' | sort | uniq -c | sort -n | tail -n 1 | awk '{ print $2 }') =~ ^($way)$ ]] && return
 	sed 's/^/# /' "$work/out" "$work/err" | head -n 20
 	return 1
 }
@@ -69,10 +69,11 @@ for what in swap number byte order time clock; do
 	check "one with a wrong $what" eval 'events=$least parts "$([ $what = byte ] && echo again || echo parts)" "$work/bad.xvt"'
 done
 size=$(stat -c %s "$work/a.xvt")
+# What is damaged there differs from recording to recording: an index, without which one reader counts alone, or events.
 for at in 3 5 7 9; do
 	cp "$work/a.xvt" "$work/bad.xvt"
 	printf 'damage' | dd of="$work/bad.xvt" bs=1 seek=$((size / 10 * at)) conv=notrunc status=none
-	check "one that is damaged at $at tenths" eval 'events=$least parts again "$work/bad.xvt"'
+	check "one that is damaged at $at tenths" eval 'events=$least parts "again|alone" "$work/bad.xvt"'
 done
 cp "$work/a.xvt" "$work/bad.xvt"
 truncate -s $((size / 2)) "$work/bad.xvt"
