@@ -41,8 +41,8 @@ recorder() {
 	begin "$1" "$2" record -q -o "$work/$1.d/" -r "$1=$work/$1" -r "$1-armed=$XVTRACE_SHM_DIR/xvtrace-$1-armed" --compress idle --flight-recorder "$1-armed" \
 		--control "$work/$1.control" "${@:3}"
 }
-# is_still NAME: a process of that session has stopped at its point
-is_still() { [ -e "$work/$1.mark" ] && ps -o stat= -s "${of[$1]}" | grep -q '^T'; }
+# is_still NAME: a process of that session has stopped at its point; beside load its limit may be over by now
+is_still() { [ -e "$work/$1.mark" ] && { ps -o stat= -s "${of[$1]}" | grep -q '^T' || says "$1" 'did nothing for|has not answered for'; }; }
 # Its own session has no member but itself once all have ended.
 none_left() { ! pgrep -s "${of[$1]}" >/dev/null; }
 # ended NAME STATUS: it has ended so, and nothing is left behind
@@ -152,7 +152,8 @@ fi
 check "libvirt is not asked: that is told" says asked "the process of xvtrace's that asks it does not answer, since it was stopped"
 check "and the recorder ends" ended asked 1
 check "flight recorders that are not read as it ends are an error" ended flight_end 1
-check "which is told" says flight_end 'process that reads flight recorders does not answer: .* It is killed, and .* is not whole'
+# Beside load its own limit may come first.
+check "which is told" says flight_end 'process that reads (flight recorders does not answer: .* It is killed, and .* is not whole|them did nothing for 30 s)'
 check "a command whose reader stands still ends" ended when 1
 check "which is told" says when 'process that reads a trace did nothing for long'
 check "a reader of flight recorders that stands still is killed, which is told" poll says flight 'process that reads them did nothing for 30 s'
