@@ -96,6 +96,18 @@ void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, 
 	put_note(s, level, vm, ring, text);
 }
 
+void xvt_session_note_of_file(struct xvt_session *s, uint32_t level, struct xvt_vm *vm,
+			      const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	put_note(s, level, vm, UINT32_MAX, text);
+}
+
 void xvt_session_note_state(struct xvt_session *s, struct xvt_vm *vm,
 			    const struct xvt_state_note *n)
 {

@@ -757,6 +757,10 @@ void xvt_session_follow_clock(struct xvt_session *s, uint64_t now);
 /* Write a note into the trace and show it to the user. vm may be NULL; ring may be UINT32_MAX. */
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
 		      const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same, of what the recorder says at most once in a file: no number of other notes about the
+ * machine leaves it out. */
+void xvt_session_note_of_file(struct xvt_session *s, uint32_t level, struct xvt_vm *vm,
+			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* A change of a machine's state, which readers show among the events. The text is BEFORE: WHY
  * AFTER; together they are shorter than 512 bytes. */

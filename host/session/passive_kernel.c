@@ -267,26 +267,27 @@ static void name_events(struct xvt_session *s, struct xvt_vm *vm)
 	uint32_t unknown = 0;
 
 	if (!f) {
-		xvt_session_note(s, 1, vm, UINT32_MAX, "its events have no names: %s", why);
+		xvt_session_note_of_file(s, 1, vm, "its events have no names: %s", why);
 		return;
 	}
 	snprintf(kernel, sizeof(kernel), "%s, build %s", f->release, f->build_id);
 	if (!xvt_fit_check(k->fit, f, &unknown, why, sizeof(why))) {
-		xvt_session_note(s, 1, vm, UINT32_MAX,
-				 "its events have no names: they are not of kernel %s: %s", kernel,
-				 why);
+		xvt_session_note_of_file(s, 1, vm,
+					 "its events have no names: they are not of kernel %s: %s",
+					 kernel, why);
 		return;
 	}
 	put_formats(s, vm, f);
-	xvt_session_note(s, 0, vm, UINT32_MAX,
-			 "the names of its events are those of kernel %s, which %s%s", kernel,
-			 k->claimed ? "was stated by kernel=" : "its memory names",
-			 k->claimed ? "; that their lengths fit is no proof" : "");
+	xvt_session_note_of_file(s, 0, vm,
+				 "the names of its events are those of kernel %s, which %s%s",
+				 kernel, k->claimed ? "was stated by kernel=" : "its memory names",
+				 k->claimed ? "; that their lengths fit is no proof" : "");
 	if (unknown)
-		xvt_session_note(s, 0, vm, UINT32_MAX,
-				 "%u kinds of its events are of modules or probes, whose numbers "
-				 "are no kernel's: they have no names",
-				 unknown);
+		xvt_session_note_of_file(
+			s, 0, vm,
+			"%u kinds of its events are of modules or probes, whose numbers "
+			"are no kernel's: they have no names",
+			unknown);
 }
 
 static bool has_events(const struct xvt_vm *vm)

@@ -511,6 +511,8 @@ START_TEST(notes_about_a_machine_have_a_limit)
 	/* An error is told all the same, and so is what has no machine. */
 	xvt_session_note(s, 2, rec.vm, 0, "an error of its own");
 	ck_assert(is_noted("an error of its own"));
+	xvt_session_note_of_file(s, 1, rec.vm, "once in a file");
+	ck_assert(is_noted("once in a file"));
 	for (i = 0; i < 1000; i++)
 		xvt_session_note(s, 1, NULL, UINT32_MAX, "the recorder's");
 	ck_assert_uint_gt(nr_notes(), before + 1000);
