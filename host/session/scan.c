@@ -14,7 +14,6 @@
  * host words changed by the guest, counters of events without a record, a truncated file. */
 #define UNPARK_NS     5000000000ull
 #define READS_AT_ONCE 128u /* submitted together by a drain by reads, if rings have so many */
-#define AHEAD	      8u   /* rings that are prefetched ahead of the scan */
 
 /* ------------------------------------------------------------------ parked rings */
 
@@ -105,18 +104,6 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	r->session.looked_at = s->drains;
 }
 
-/* Prefetch the control words of a ring that is scanned soon. */
-static void fetch_ahead(const struct xvt_vm *vm, uint32_t i)
-{
-	const struct xvt_ring_ctl *ctl = i < vm->region.g.ring_count ? vm->parked[i].ctl : NULL;
-
-	if (!ctl)
-		return;
-	__builtin_prefetch(&ctl->state);
-	__builtin_prefetch(&ctl->resv);
-	__builtin_prefetch(&ctl->commit);
-}
-
 /* Begin the scan of a machine: detect a rollback of its memory, and set vm->looked if its rings can
  * be read. */
 static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
@@ -154,14 +141,10 @@ static void vm_look(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
 
-	for (i = vm->first_ring; i < n; i++) {
-		fetch_ahead(vm, i + AHEAD);
+	for (i = vm->first_ring; i < n; i++)
 		scan_ring(s, vm, i);
-	}
-	for (i = 0; i < vm->first_ring; i++) {
-		fetch_ahead(vm, i + AHEAD);
+	for (i = 0; i < vm->first_ring; i++)
 		scan_ring(s, vm, i);
-	}
 }
 
 /* Process the copies at once, while the guest's memory that is to be cleared is in the cache. */
