@@ -80,6 +80,10 @@ static void put_plan(struct xvt_out *o, const struct xvt_stock_request *r,
 	put_step(o, &step, "Behind the words of the guest kernel's command line:");
 	xvt_out_printf(o, "    %s\n", p->kernel_words);
 	put_step(o, &step,
+		 "On the host, once for this kernel, whose file is in the guest's /boot: names of "
+		 "its events:");
+	xvt_out_printf(o, "    %s\n", p->formats);
+	put_step(o, &step,
 		 p->prepare[0] ? "On the host, before the VMM runs, or then; ^C ends it:"
 			       : "On the host, once the domain runs; ^C ends it:");
 	xvt_out_printf(o, "    %s\n", p->record);
@@ -114,6 +118,7 @@ static void add_plan(struct xvt_json *doc, const struct xvt_stock_request *r,
 		xvt_json_add_null(doc, "prepare");
 	add_texts(doc, r->libvirt ? "domain" : "qemu", p->vmm, p->nr_vmm);
 	xvt_json_add_text(doc, "kernel_words", p->kernel_words);
+	xvt_json_add_text(doc, "formats", p->formats);
 	xvt_json_add_text(doc, "record", p->record);
 	add_texts(doc, "notes", p->notes, p->nr_notes);
 }

@@ -34,6 +34,7 @@
 #define GUEST_MOST (512 * GIB) /* QEMU moves the memory of larger guests on some processors */
 
 #define SHORT_NAME 20u /* of a domain's folder: libvirt cuts the name there */
+#define PLAIN	   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.+_~-"
 
 static const char *const device_names[] = {
 	[XVT_STOCK_AUTO] = "auto",
@@ -318,6 +319,20 @@ static void plan_virtio_pmem(const struct xvt_stock_request *r, struct xvt_stock
 	     "do not format or mount it");
 }
 
+/* Events have numbers alone, unless the recorder has the formats of that kernel. */
+static void plan_formats(const struct xvt_stock_request *r, struct xvt_stock_plan *p)
+{
+	/* The release is a word of the user's, and this a line for a shell. */
+	const bool plain = r->kernel[strspn(r->kernel, PLAIN)] == '\0';
+
+	snprintf(p->formats, sizeof(p->formats), "xvtrace formats --kernel vmlinuz-%s",
+		 plain ? r->kernel : "RELEASE");
+	if (p->device != XVT_STOCK_RESERVE)
+		note(p,
+		     "this memory does not say which kernel it is. For names of events, add to its "
+		     "file in the record command: ,kernel=RELEASE, as xvtrace formats lists it");
+}
+
 /* The kernel's words end in the events, of all devices. */
 static void finish(const struct xvt_stock_request *r, struct xvt_stock_plan *p)
 {
@@ -338,6 +353,7 @@ static void finish(const struct xvt_stock_request *r, struct xvt_stock_plan *p)
 	quote = strchr(p->file, '$') ? "\"" : "";
 	snprintf(p->record, sizeof(p->record), "xvtrace record -r %s%s=ftrace:%s%s -o %s.xvt",
 		 quote, r->name, p->file, quote, r->name);
+	plan_formats(r, p);
 	note(p,
 	     "the kernel stamps in ns of its own clock. For one that KVM knows exactly, early in "
 	     "the boot: echo x86-tsc > /sys/kernel/tracing/instances/xvt/trace_clock");

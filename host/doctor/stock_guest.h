@@ -52,6 +52,7 @@ struct xvt_stock_plan {
 	struct xvt_stock_text vmm[XVT_STOCK_LINES];
 	size_t nr_vmm;
 	char kernel_words[2 * XVT_STOCK_TEXT]; /* behind those that its command line has */
+	char formats[2 * XVT_STOCK_TEXT];      /* a command of the host, once for the kernel */
 	char record[2 * XVT_STOCK_TEXT];       /* a command of the host, once the VMM runs */
 	struct xvt_stock_text notes[XVT_STOCK_LINES];
 	size_t nr_notes;

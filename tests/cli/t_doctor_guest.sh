@@ -44,6 +44,8 @@ check "6.12: the order is that of the addresses" has '[.qemu[] | capture("nodeid
 check "6.12: the kernel leaves the range alone, and maps its ring there" has '.kernel_words ==
 	"memmap=4M$0x8000000 trace_instance=xvt@0x8000000:4M,sched:*,irq:irq_handler_entry"'
 check "6.12: the command that records it" has '.record == "xvtrace record -r g1=ftrace:/dev/shm/g1-ring -o g1.xvt"'
+check "6.12: the command for the names of its events" has '.formats == "xvtrace formats --kernel vmlinuz-6.12.117+deb12-amd64"'
+check "6.12: the ring does not say which kernel it is: that is told" has 'any(.notes[]; contains(",kernel=RELEASE"))'
 check "6.12: GRUB's \$ is told" has 'any(.notes[]; contains("memmap=4M\\\\\\$0x8000000"))'
 
 check "6.14: as 6.12" eval 'plan 6.14 && has ".device == \"ram\""'
@@ -149,7 +151,7 @@ check "an option of --guest without it" eval '[ '$?' -eq 2 ] && grep -q -- "--vm
 # --- as text ---
 
 "$xvtrace" doctor --guest 6.12 --memory 512M >"$work/text"
-check "as text: the steps are numbered" [ "$(grep -oE '^[0-9]\.' "$work/text" | tr -d '\n')" = 1.2.3.4.5. ]
+check "as text: the steps are numbered" [ "$(grep -oE '^[0-9]\.' "$work/text" | tr -d '\n')" = 1.2.3.4.5.6. ]
 check "as text: QEMU's arguments are one command of a shell" eval '
 	sed -n "/^2\./,/^3\./p" "$work/text" | grep -v "^[23]\.\|^$" | sed "1s/^/printf %s\\\\\\\\n /" | sh | cmp - <(
 		"$xvtrace" doctor --guest 6.12 --memory 512M --json | jq -r ".qemu[]")'
