@@ -269,7 +269,15 @@ static int open_cache(char *folder, size_t size, char *why, size_t why_size)
 	return open_folder(folder, why, why_size);
 }
 
-int xvt_formats_cache_store(const struct xvt_formats *f, char *why, size_t why_size)
+static int remove_file(int folder, const struct xvt_formats *f, const char *name)
+{
+	(void)f;
+	return unlinkat(folder, name, 0) ? -errno : 0;
+}
+
+static int change(const struct xvt_formats *f,
+		  int (*fn)(int folder, const struct xvt_formats *f, const char *name), char *why,
+		  size_t why_size)
 {
 	char folder[4096], name[NAME_SIZE];
 	const int fd = open_cache(folder, sizeof(folder), why, why_size);
@@ -278,25 +286,19 @@ int xvt_formats_cache_store(const struct xvt_formats *f, char *why, size_t why_s
 	if (fd < 0)
 		return fd;
 	snprintf(name, sizeof(name), "%s" SUFFIX, f->build_id);
-	err = write_file(fd, f, name);
+	err = fn(fd, f, name);
 	close(fd);
 	if (err)
 		snprintf(why, why_size, "%s/%s: %s", folder, name, strerror(-err));
 	return err;
 }
 
+int xvt_formats_cache_store(const struct xvt_formats *f, char *why, size_t why_size)
+{
+	return change(f, write_file, why, why_size);
+}
+
 int xvt_formats_cache_remove(const struct xvt_formats *f, char *why, size_t why_size)
 {
-	char folder[4096], name[NAME_SIZE];
-	const int fd = open_cache(folder, sizeof(folder), why, why_size);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	snprintf(name, sizeof(name), "%s" SUFFIX, f->build_id);
-	err = unlinkat(fd, name, 0) ? -errno : 0;
-	close(fd);
-	if (err)
-		snprintf(why, why_size, "%s/%s: %s", folder, name, strerror(-err));
-	return err;
+	return change(f, remove_file, why, why_size);
 }
