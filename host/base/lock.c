@@ -16,8 +16,8 @@
 #include "base/time.h"
 
 #define LOOK_NS	   5000000u
-#define UNSEEN_MAX 3u /* looks that find no holder: it gave the lock back just then, or is hidden \
-		       */
+/* Looks that find no holder: it gave the lock back just then, or is hidden. */
+#define UNSEEN_MAX 3u
 
 pid_t xvt_lock_holder(dev_t dev, ino_t ino)
 {
