@@ -16,12 +16,12 @@ notes() { "$xvtrace" verify --notes "$1" | sed -n 's/^note: //p'; }
 told() { [ "$(grep -aoE -- "$3" "$1" 2>/dev/null | wc -l)" -ge "$2" ]; }
 # soon TEXT FILE NUMBER WORDS
 soon() { check "$1" vm_poll 60 told "$2" "$3" "$4"; }
-# sound FILE: what holds of each trace
+# sound FILE [rewound]: what holds of each trace
 sound() {
 	check "$(basename "$1"): verify passes" "$xvtrace" verify -q "$1"
 	check "$(basename "$1"): the sums add up" adds_up "$1"
 	raw "$1"
-	check "$(basename "$1"): no event twice" repeats "${1%.xvt}.raw"
+	check "$(basename "$1"): no event twice" repeats "${1%.xvt}.raw" "${2-}"
 	# XVT_EVENT_F_CLOCK is the highest flag.
 	check "$(basename "$1"): no event contradicts its clock" \
 		awk '$1 == "event" && length($7) > 8 { n++ } END { print n + 0; exit n > 0 }' "${1%.xvt}.raw"
@@ -62,6 +62,7 @@ begin() { host_virsh near create "$VM_RUN_DIR/$1/domain.xml" && vm_poll 200 grep
 
 # A roll-back: numbers go on without a hole, and go back once for each. The last one before lies before
 # the snapshot took the machine's place, and the first one after lies behind that.
+# A future that is short may have no number: then the next one goes on where the snapshot was.
 went_back() {
 	local ends
 	ends=$(notes "$trace" | sed -n 's/.*replaced by a snapshot, at //p' | xargs)
@@ -69,12 +70,14 @@ went_back() {
 		match($0, /xvt-seq [0-9]+ [0-9]+/) {
 			split(substr($0, RSTART, RLENGTH), f, " ")
 			if (last && f[3] != last + 1) {
+				for (k = 1; k <= n && !(at < end[k] && end[k] < $1); k++)
+					;
+				if (f[3] > last || k > n) { print "from " last " at " at " to " f[3] " at " $1; bad = 1 }
 				back++
-				if (f[3] > last || back > n || at >= end[back] || $1 <= end[back]) { print "from " last " at " at " to " f[3] " at " $1; bad = 1 }
 			}
 			last = f[3]; at = $1
 		}
-		END { print back + 0 " times back"; exit bad || !n || back != n }'
+		END { print back + 0 " times back"; exit bad || !back || back > n }'
 }
 
 snapshots() {
@@ -105,8 +108,8 @@ snapshots() {
 		"its VMM has ended: replaced by a snapshot" "stopped: restored from a snapshot" "runs again after"
 	check "no memory is read that is being loaded" eval \
 		'[ "$(notes "$trace" | grep -cA1 "replaced by a snapshot, at")" = 3 ] && ! notes "$trace" | grep -A1 "replaced by a snapshot, at" | grep "went back"'
-	sound "$trace"
-	check "the numbers go back once for each, at that time" went_back
+	sound "$trace" rewound
+	check "the numbers go back at these times alone" went_back
 	host_virsh near destroy "$d"
 }
 
