@@ -158,6 +158,17 @@ int xvt_child_await_work(int fd, pid_t pid, int *status, unsigned int limit_ms)
 	return await(fd, pid, status, limit_ms, true);
 }
 
+int xvt_child_finish(pid_t pid, int *status, unsigned int limit_ms, bool works)
+{
+	const int fd = xvt_child_open(pid), err = await(fd, pid, status, limit_ms, works);
+
+	if (err)
+		xvt_child_kill(fd, pid);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
 int xvt_child_kill(int fd, pid_t pid)
 {
 	int err = xvt_child_signal(fd, pid, SIGKILL);

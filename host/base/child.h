@@ -11,6 +11,7 @@
 #ifndef XVT_CHILD_H
 #define XVT_CHILD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -36,6 +37,11 @@ int xvt_child_await(int fd, pid_t pid, int *status, unsigned int limit_ms);
 /* The same, but the limit is for a time in which the child used no CPU time and wanted none: one
  * that works may take as long as it likes. Not in a sandbox, since it reads /proc. */
 int xvt_child_await_work(int fd, pid_t pid, int *status, unsigned int limit_ms);
+
+/* Wait for the end of a child that was just started, by a descriptor of its own; kill one that goes
+ * beyond the limit. works: as xvt_child_await_work(), else as xvt_child_await(). Returns as these.
+ */
+int xvt_child_finish(pid_t pid, int *status, unsigned int limit_ms, bool works);
 
 /* Send SIGKILL and wait for the end, XVT_CHILD_END_MS at most. Returns as xvt_child_await(). */
 int xvt_child_kill(int fd, pid_t pid);

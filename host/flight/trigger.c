@@ -328,7 +328,7 @@ int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
 		     struct xvt_trigger_look *look, char *why, size_t why_size)
 {
 	struct shared *s = t->shared;
-	int status = 0, pidfd, err;
+	int status = 0, err;
 	pid_t child;
 
 	s->look = (struct xvt_trigger_look){ .events = 0 };
@@ -344,12 +344,7 @@ int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
 		read_trace(t, path, from_ns);
 		_exit(0);
 	}
-	pidfd = xvt_child_open(child);
-	err = xvt_child_await_work(pidfd, child, &status, XVT_CHILD_STILL_MS);
-	if (err)
-		xvt_child_kill(pidfd, child);
-	if (pidfd >= 0)
-		close(pidfd);
+	err = xvt_child_finish(child, &status, XVT_CHILD_STILL_MS, true);
 	if (err) {
 		snprintf(why, why_size,
 			 "the process that reads a trace did nothing for long, since it was "

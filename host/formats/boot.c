@@ -121,15 +121,11 @@ static void run_qemu(const struct boot *b, const char *kernel)
 /* Wait until QEMU has ended, or end it. Returns its status, or -ETIMEDOUT. */
 static int wait_for(pid_t pid, uint64_t timeout_ns)
 {
-	const int fd = xvt_child_open(pid);
 	const uint64_t ms = timeout_ns / MS_NS;
 	int status = 0, err;
 
-	err = xvt_child_await(fd, pid, &status, ms < UINT32_MAX ? (unsigned int)ms : UINT32_MAX);
-	if (err)
-		xvt_child_kill(fd, pid);
-	if (fd >= 0)
-		close(fd);
+	err = xvt_child_finish(pid, &status, ms < UINT32_MAX ? (unsigned int)ms : UINT32_MAX,
+			       false);
 	return err ? err : status;
 }
 

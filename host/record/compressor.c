@@ -76,7 +76,7 @@ static void repack(const struct xvt_compressor *c, pid_t parent, int from, int t
 static int repack_apart(const struct xvt_compressor *c, int sock, int from, int to, uint64_t bytes)
 {
 	const pid_t parent = getpid(), child = fork();
-	int status = 0, pidfd, err;
+	int status = 0, err;
 
 	if (child < 0)
 		return -errno;
@@ -84,12 +84,7 @@ static int repack_apart(const struct xvt_compressor *c, int sock, int from, int 
 		close(sock);
 		repack(c, parent, from, to, bytes);
 	}
-	pidfd = xvt_child_open(child);
-	err = xvt_child_await_work(pidfd, child, &status, XVT_CHILD_STILL_MS);
-	if (err)
-		xvt_child_kill(pidfd, child);
-	if (pidfd >= 0)
-		close(pidfd);
+	err = xvt_child_finish(child, &status, XVT_CHILD_STILL_MS, true);
 	if (err)
 		return err;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
