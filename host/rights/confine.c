@@ -109,8 +109,7 @@ void xvt_confine_opener(void)
 	xvt_limit_memory(OPENER_MEMORY);
 }
 
-/* Whether the opener could have worked: something is short, it has been killed, or it stood still.
- */
+/* Whether the opener could have worked: something is short, or it was killed or stood still. */
 static bool is_failure(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EPIPE ||

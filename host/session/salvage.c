@@ -30,7 +30,7 @@ static void look_for_recorder(struct xvt_vm *vm, struct xvt_salvaged *sum)
 {
 	const uint64_t id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 
-	/* No wait: who has it cannot be looked up any more, since no file can be opened. */
+	/* No wait: its holder cannot be looked up any more, since no file can be opened. */
 	sum->at_work = xvt_host_region_claim(&vm->region, 0) != 0;
 	if (id != XVT_ATTACH_LOOKS && !sum->at_work)
 		sum->died = id;
