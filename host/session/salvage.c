@@ -4,6 +4,7 @@
  * holds. The region is mapped privately, so it does not change. Records past commit are included
  * and flagged: their header and time were written before the payload, DONE after it.
  */
+#include "base/lock.h"
 #include "session/parts.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
+/* The claim is here, as its wait looks at /proc/locks, and later no file can be opened any more. */
+static int open_region(struct xvt_vm *vm, struct xvt_salvaged *sum, char *why, size_t why_size)
 {
 	int err = xvt_host_region_open(&vm->region, vm->path, false);
 
@@ -19,19 +21,18 @@ static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
 		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
 		return err;
 	}
+	sum->at_work = xvt_host_region_claim(&vm->region, XVT_LOCK_START_MS) != 0;
 	err = xvt_host_region_check(&vm->region);
 	if (err)
 		xvt_fault_text(&vm->region.fault, why, why_size);
 	return err;
 }
 
-/* Find out about the region's recorder. A recorder that ends in order clears its id. */
-static void look_for_recorder(struct xvt_vm *vm, struct xvt_salvaged *sum)
+/* A recorder that ends in order clears its id. */
+static void look_for_recorder(const struct xvt_vm *vm, struct xvt_salvaged *sum)
 {
 	const uint64_t id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 
-	/* No wait: its holder cannot be looked up any more, since no file can be opened. */
-	sum->at_work = xvt_host_region_claim(&vm->region, 0) != 0;
 	if (id != XVT_ATTACH_LOOKS && !sum->at_work)
 		sum->died = id;
 }
@@ -117,9 +118,11 @@ int xvt_session_salvage(struct xvt_session *s, const char *path, const char *nam
 			void (*opened)(void), struct xvt_salvaged *sum, char *why, size_t why_size)
 {
 	struct xvt_vm *vm = xvt_vm_new(s, name ? name : "guest", path);
-	int err = vm ? open_region(vm, why, why_size) : -ENOMEM;
+	int err = -ENOMEM;
 
 	memset(sum, 0, sizeof(*sum));
+	if (vm)
+		err = open_region(vm, sum, why, why_size);
 	if (err) {
 		if (vm)
 			xvt_vm_free(vm);

@@ -35,4 +35,30 @@ for clone in "$work/g" "$work/clone"; do
 	check "a recorder refuses one region under two names" test $? -ne 0
 	check "and names the first one" grep -q "$clone: its region is that of g, which is recorded already; each machine needs a region of its own" "$work/err"
 done
+
+# A recorder that was killed is gone before its helpers, which have its files. salvage waits for that and does not say
+# that a recorder is at work. As a shell has the file: flock's process has ended, its lock is there.
+kill -KILL $writer
+wait $writer 2>/dev/null
+has_ended() {
+	[ ! -e /proc/$salvage/status ] || grep -q '^State:.*zombie' /proc/$salvage/status
+}
+ended_or_waits() {
+	has_ended || grep -q nanosleep /proc/$salvage/wchan
+}
+if [ -r /proc/self/wchan ] && [ "$(id -u)" = 0 ]; then
+	exec 9<"$work/g"
+	flock -n 9
+	check "the lock of a process that has ended is there" test $? -eq 0
+	"$xvtrace" salvage "$work/g" -o "$work/e.xvt" 2>"$work/err" 9<&- &
+	salvage=$!
+	poll ended_or_waits
+	check "salvage waits for it" eval '! has_ended'
+	exec 9<&-
+	wait $salvage
+	check "... ends" test $? -eq 0
+	check "... and speaks of no recorder at work" eval '! grep "at work" "$work/err"'
+else
+	echo "skip - salvage waits for a lock of a process that has ended: /proc/PID/wchan is not to be read"
+fi
 [ $failures -eq 0 ]
