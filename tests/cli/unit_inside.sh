@@ -101,8 +101,10 @@ if [ -w /sys/kernel/tracing/instances ] && [ -d /sys/kernel/tracing/events/sched
 	since=$(date '+%F %T')
 	check "with the host's events: it starts" systemctl start xvtrace
 	check "and they are recorded" poll host_events 100
+	recorder=$(show MainPID)
+	check "it has an instance in tracefs" eval 'ls -d /sys/kernel/tracing/instances/xvtrace-host-"$recorder"-*'
 	systemctl stop xvtrace
-	check "its instance in tracefs is removed" eval '! ls -d /sys/kernel/tracing/instances/xvtrace-* 2>/dev/null'
+	check "... which is removed" eval '! ls -d /sys/kernel/tracing/instances/xvtrace-host-"$recorder"-* 2>/dev/null'
 	configure 'keep-free = 0'
 else
 	echo "skip - events of the host: there are none here"
