@@ -125,15 +125,26 @@ for region in g h; do
 done
 recorder=(record -q -o "$work/out" -r g="$work/g" -r h="$work/h" --join-timeout 0 --duration 2)
 export XVT_ESCAPE_SKIP=20 # its file is begun by then
-died() { # HOW [OUTPUT]: a recorder, whose file has events of both; $status, and in $said what it said of its end
-	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=80 XVT_ESCAPE_PATH=${victim:-$work/secret} "$escape" record -q -o "${2:-$work/out}" -r g="$work/g" -r h="$work/h" --duration 60 >/dev/null 2>"$work/err"
+# has_both TRACE: it has events of both
+has_both() {
+	"$xvtrace" stat --json "$1" 2>/dev/null | jq -e '[.vms[] | [.rings[].events] | add > 0] == [true, true]' >/dev/null
+}
+died() { # HOW [OUTPUT]: a recorder, once its file has events of both; $status, and in $said what it said of its end
+	local out=${2:-$work/out}
+	rm -rf "$out"
+	printf '\0' >"$work/go"
+	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=1 XVT_ESCAPE_GO=$work/go XVT_ESCAPE_PATH=${victim:-$work/secret} "$escape" record -q -o "$out" -r g="$work/g" -r h="$work/h" --duration 60 >/dev/null 2>"$work/err" &
+	local escaper=$!
+	poll has_both "$out"
+	printf 1 1<>"$work/go"
+	wait $escaper
 	status=$?
 	poll grep -qE ': the recorder (died|was ended)' "$work/err"
 	said=$(sed -nE 's/^xvtrace: record: (the recorder (died without ending its trace|was ended, since .*))(:|, with which) .*/\1/p' "$work/err" | sed 's/, with which it has no business.*//; s/: it was killed.*//')
 } 2>/dev/null # the shell's words on a process that was killed
 stopped() { # TRACE: it is that of a killed recorder, and has what both machines wrote until then
-	"$xvtrace" verify "$1" >/dev/null 2>&1 && "$xvtrace" stat --json "$1" 2>/dev/null |
-		jq -e '(.cleanly_ended | not) and ([.vms[] | [.rings[].events] | add > 0] == [true, true])' >/dev/null
+	"$xvtrace" verify "$1" >/dev/null 2>&1 && has_both "$1" &&
+		"$xvtrace" stat --json "$1" 2>/dev/null | jq -e '.cleanly_ended | not' >/dev/null
 }
 for how in run trace mount setup mode symlink; do
 	died $how

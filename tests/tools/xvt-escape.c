@@ -6,6 +6,7 @@
  *   XVT_ESCAPE=HOW XVT_ESCAPE_STAGE=1|2 xvt-escape COMMAND...
  *
  * XVT_ESCAPE_SKIP=N: not by the first N checksums of the stage.
+ * XVT_ESCAPE_GO=FILE: not before FILE, which is a byte long, is another than 0.
  * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could, "held" if
  * not. look: at a file. exe: at another process's program. raise: have more than FILES open. setup:
  * make an io_uring. ring: open a file by that of the event loop.
@@ -51,6 +52,25 @@ int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *r,
 {
 	ring = r;
 	return __real_io_uring_queue_init_params(entries, r, p);
+}
+
+static const _Atomic char *go;
+
+/* Map the file that says when: in the sandbox it could not be opened. */
+__attribute__((constructor)) static void map_go(void)
+{
+	const char *path = getenv("XVT_ESCAPE_GO");
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (path && p == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	if (path) {
+		close(fd);
+		go = p;
+	}
 }
 
 int __wrap_xvt_sandbox_enter(unsigned int need)
@@ -224,6 +244,8 @@ uint32_t __wrap_xvt_crc32c(uint32_t crc, const void *bytes, size_t len)
 
 	if (how && at && stage == atoi(at) && skip && skipped < atoi(skip)) {
 		skipped++;
+	} else if (go && !*go) {
+		/* not yet */
 	} else if (how && at && stage == atoi(at) && !done++) {
 		if (escape(how) < 0)
 			(void)!write(STDERR_FILENO, held, strlen(held));
