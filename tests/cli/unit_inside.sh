@@ -16,6 +16,8 @@ is() { [ "$(show "$1")" = "$2" ]; }
 status_of() { sed -nE "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
 says() { journalctl -q --no-pager -o cat --since "${since:-today}" -u xvtrace >"$work/journal" && grep -qE -- "$1" "$work/journal"; }
 said() { journalctl --sync && says "$1"; }
+# warned: there is a warning but for that of a busy host
+warned() { said warning && grep warning "$work/journal" | grep -qv 'the recorder was held up for'; }
 # at_least N FILTER: what jq finds in the status of the recorder
 at_least() { [ "$(xvtrace status --json 2>/dev/null | jq "$2" 2>/dev/null || echo 0)" -ge "$1" ]; }
 machine=a@$(id -u nobody)
@@ -34,7 +36,7 @@ poll grep -q xvtrace-a "/proc/$writer/maps"
 configure 'keep-free = 0' 'rotate-size = 64M'
 check "the service starts: it has said that it is ready" systemctl start xvtrace
 check "and is active" is ActiveState active
-check "nothing is missing: no warning, also not of the sandbox" eval '! said warning'
+check "nothing is missing: no warning, also not of the sandbox" eval '! warned'
 recorder=$(show MainPID)
 opener=$(pgrep -x xvtrace-opener -P "$recorder")
 check "it has its opener" test -n "$opener"
@@ -153,7 +155,7 @@ else
 		check "and libvirt says what becomes of it" poll knows
 		check "the journal, too" poll entry XVTRACE_MACHINE=d 'MESSAGE=d: runs, at '"$(xvtrace verify --notes "$(ls $set*.xvt | tail -n 1)" | sed -n 's/^note: info: [0-9.]* [^ ]*: runs, at //p' | head -n 1)"
 		virsh -q -c qemu:///system destroy d
-		check "without a warning" eval '! said warning || { cat "$work/journal"; false; }'
+		check "without a warning" eval '! warned || { cat "$work/journal"; false; }'
 		systemctl stop xvtrace
 
 		# It is kept armed, and its QEMU is killed.
