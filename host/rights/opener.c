@@ -801,17 +801,42 @@ static int do_call(struct call *c)
 
 /* --- the opener --- */
 
+#define TELL_S	     1u
+
+/* What end_parent() ends; set before SIGALRM may come. */
+static struct {
+	int parent_fd;
+	pid_t child; /* of the parent, which asked; 0: none */
+} ended;
+
 /* Ends the parent, and the process that asked if it is one of the parent's children. */
+static void end_parent(int sig)
+{
+	(void)sig;
+	syscall(SYS_pidfd_send_signal, ended.parent_fd, SIGKILL, NULL, 0);
+	if (ended.child)
+		kill(ended.child, SIGKILL);
+}
+
+/* Told first: a service manager kills this process as soon as the recorder has ended. The thread
+ * that asked waits meanwhile; a message that nothing reads delays the end by TELL_S. */
 static void refuse(const struct server *s, const struct call *c)
 {
 	struct pollfd end = { .fd = s->parent_fd, .events = POLLIN };
 	const pid_t asking = process_of(c->tid);
+	sigset_t set;
 
-	syscall(SYS_pidfd_send_signal, s->parent_fd, SIGKILL, NULL, 0);
-	if (asking > 0 && asking != s->parent && asking != getpid())
-		kill(asking, SIGKILL);
-	poll(&end, 1, -1);
+	ended.parent_fd = s->parent_fd;
+	ended.child = asking > 0 && asking != s->parent && asking != getpid() ? asking : 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	signal(SIGALRM, end_parent);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	alarm(TELL_S);
 	s->ops->refused(s->arg, c->what, c->path);
+	alarm(0);
+	end_parent(0);
+	poll(&end, 1, -1);
 	_exit(0);
 }
 

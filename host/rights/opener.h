@@ -16,7 +16,7 @@ struct xvt_opener;
 /* Called in the opener, but for the last one. */
 struct xvt_opener_ops {
 	void (*begin)(void); /* at its start */
-	/* The parent was ended, since it tried this: "open", "remove", ... */
+	/* The parent is ended after this call, since it tried this: "open", "remove", ... */
 	void (*refused)(void *arg, const char *what, const char *path);
 	/* This failed, and the parent goes on. Called once for a path; last: more are not told. */
 	void (*denied)(void *arg, const char *what, const char *path, bool last);

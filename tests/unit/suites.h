@@ -14,6 +14,7 @@ Suite *opt_suite(void);
 Suite *opt_file_suite(void);
 Suite *out_suite(void);
 Suite *pool_suite(void);
+Suite *opener_suite(void);
 Suite *rules_suite(void);
 Suite *u64_suite(void);
 Suite *lock_suite(void);
