@@ -91,6 +91,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, child_suite());
 	srunner_add_suite(runner, workers_suite());
 	srunner_add_suite(runner, journal_suite());
+	srunner_add_suite(runner, timer_suite());
 	srunner_add_suite(runner, vec_suite());
 	srunner_add_suite(runner, crc32c_suite());
 	srunner_add_suite(runner, loose_suite());

@@ -19,6 +19,7 @@ Suite *rules_suite(void);
 Suite *u64_suite(void);
 Suite *lock_suite(void);
 Suite *time_suite(void);
+Suite *timer_suite(void);
 Suite *machine_name_suite(void);
 Suite *top_tint_suite(void);
 Suite *compress_suite(void);
