@@ -42,9 +42,9 @@ void xvt_timer_remove(struct xvt_timer *timer);
 
 /*
  * Call the timer in the first run at from_ns or later, and have the loop wake up for that at by_ns;
- * XVT_TIMER_NEVER: the loop does not wake up for it. Replaces what it was armed for. from_ns 0: each
- * run is late enough. A timer that is armed in a call of its own waits for the next run; one that
- * another timer's call arms may be called in the same run.
+ * XVT_TIMER_NEVER: the loop does not wake up for it. Replaces what it was armed for. from_ns 0:
+ * each run is late enough. A timer that is armed in a call of its own waits for the next run; one
+ * that another timer's call arms may be called in the same run.
  */
 void xvt_timer_arm(struct xvt_timer *timer, uint64_t from_ns, uint64_t by_ns);
 /* On no list: no effect. */
