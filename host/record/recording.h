@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
+#include "base/timer.h"
 #include "record/keep_old.h"
 #include "record/machines.h"
 #include "record/outcome.h"
@@ -43,6 +44,10 @@ struct xvt_recording {
 	struct xvt_file_set *sink;
 	int kept; /* of xvt_keep_old() */
 	struct xvt_session *session;
+	/* Work beside the session's passes, by xvt_session_now_ns(): modules put their timers here.
+	 * Before a pass: work that changes what it reads. After a pass: work on its results. */
+	struct xvt_timers before_pass;
+	struct xvt_timers after_pass;
 	/* Set by the command; NULL: none; closed by the end. */
 	struct xvt_server *control;
 	struct xvt_server *http;

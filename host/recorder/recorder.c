@@ -951,6 +951,7 @@ static int run(struct recorder *r)
 		if (rec->reload)
 			reload(r);
 		xvt_server_serve(rec->control);
+		xvt_timers_run(&rec->before_pass, xvt_session_now_ns(rec->session));
 		if (r->follow)
 			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);
@@ -967,6 +968,7 @@ static int run(struct recorder *r)
 			xvt_armed_pass(r->armed, now);
 		if (r->snapshots)
 			xvt_snapshots_pass(r->snapshots, now);
+		xvt_timers_run(&rec->after_pass, now);
 		log_files(r);
 		if (xvt_armed_has_new(r->armed))
 			listen_to_armed(r);
@@ -995,6 +997,8 @@ static int run(struct recorder *r)
 			sleep_ns = xvt_snapshots_look_ns(r->snapshots);
 		if (duration && sleep_ns > start + duration - now)
 			sleep_ns = start + duration - now;
+		sleep_ns = xvt_timers_sleep_ns(&rec->before_pass, now, sleep_ns);
+		sleep_ns = xvt_timers_sleep_ns(&rec->after_pass, now, sleep_ns);
 		err = xvt_loop_run(rec->loop, sleep_ns);
 	}
 	xvt_recording_end_line(rec);
