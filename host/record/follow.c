@@ -21,6 +21,7 @@
 #include "base/loop.h"
 #include "base/region.h"
 #include "base/time.h"
+#include "base/timer.h"
 #include "base/vec.h"
 #include "record/find.h"
 #include "record/regions.h"
@@ -56,6 +57,7 @@ struct xvt_follow {
 	void (*joined)(void *arg, struct xvt_vm *vm);
 	void *arg;
 	bool logs;
+	struct xvt_timer timer; /* due before each pass */
 	uint64_t now_ns;
 
 	struct xvt_op on_file;
@@ -294,8 +296,18 @@ static void search_vmms(struct xvt_follow *f)
 	f->next_search_ns = f->now_ns + STEP_SOON_NS;
 }
 
-void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns)
+/* The next call that is in time for what goes on. */
+static uint64_t next_ns(const struct xvt_follow *f)
 {
+	if (f->scanning)
+		return f->now_ns + STEP_SOON_NS;
+	return f->changed ? f->now_ns + CHANGED_SOON_NS : XVT_TIMER_NEVER;
+}
+
+static void on_time(struct xvt_timer *timer, uint64_t now_ns)
+{
+	struct xvt_follow *f = container_of(timer, struct xvt_follow, timer);
+
 	f->now_ns = now_ns;
 	if (!f->watch)
 		connect_libvirt(f);
@@ -312,13 +324,7 @@ void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns)
 		scan_on(f);
 	else
 		search_vmms(f);
-}
-
-uint64_t xvt_follow_sleep_ns(const struct xvt_follow *f)
-{
-	if (!f)
-		return UINT64_MAX;
-	return f->scanning ? STEP_SOON_NS : f->changed ? CHANGED_SOON_NS : UINT64_MAX;
+	xvt_timer_arm(&f->timer, 0, next_ns(f));
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -341,6 +347,8 @@ static void on_inotify(struct xvt_op *op, int res)
 			at += (ssize_t)(sizeof(*e) + e->len);
 		}
 	}
+	if (f->changed)
+		xvt_timer_arm(&f->timer, 0, 0);
 	xvt_loop_poll(f->loop, op, f->inotify, POLLIN);
 }
 
@@ -358,8 +366,8 @@ static void watch_folder(struct xvt_follow *f)
 		xvt_loop_poll(f->loop, &f->on_file, f->inotify, POLLIN);
 }
 
-int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_session *s,
-		     const struct xvt_machine_options *opt, bool logs,
+int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_timers *timers,
+		     struct xvt_session *s, const struct xvt_machine_options *opt, bool logs,
 		     void (*joined)(void *arg, struct xvt_vm *vm), void *arg)
 {
 	struct xvt_follow *f = calloc(1, sizeof(*f));
@@ -373,6 +381,8 @@ int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_
 				  .joined = joined,
 				  .arg = arg,
 				  .changed = true };
+	xvt_timer_add(timers, &f->timer, on_time);
+	xvt_timer_arm(&f->timer, 0, 0);
 	watch_folder(f);
 	*out = f;
 	return 0;
@@ -384,6 +394,7 @@ void xvt_follow_end(struct xvt_follow *f)
 
 	if (!f)
 		return;
+	xvt_timer_remove(&f->timer);
 	xvt_libvirt_unwatch(f->watch);
 	if (f->inotify >= 0) {
 		if (!xvt_loop_release(f->loop, &f->on_file))

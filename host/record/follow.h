@@ -10,22 +10,18 @@
 #include "record/machines.h"
 
 struct xvt_follow;
+struct xvt_timers;
 
 /*
- * Add to `s` what `opt` selects, now and later. `joined` is called for each machine after it was
- * added, from xvt_follow_pass(). `s` and `opt` must outlive the result. A file that cannot be
- * recorded is a warning, given once for each reason. libvirt may be absent, and may come and go;
- * logs: of a service, whose log has that, too. Returns 0 or -ENOMEM.
+ * Add to `s` what `opt` selects, now and later, by a timer on `timers`, which run before each pass
+ * of the session, by xvt_session_now_ns(). `joined` is called for each machine after it was added.
+ * `timers`, `s` and `opt` must outlive the result. A file that cannot be recorded is a warning,
+ * given once for each reason. libvirt may be absent, and may come and go; logs: of a service, whose
+ * log has that, too. Returns 0 or -ENOMEM.
  */
-int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_session *s,
-		     const struct xvt_machine_options *opt, bool logs,
+int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_timers *timers,
+		     struct xvt_session *s, const struct xvt_machine_options *opt, bool logs,
 		     void (*joined)(void *arg, struct xvt_vm *vm), void *arg);
-
-/* To be called before each pass of the session. now_ns: xvt_session_now_ns(). */
-void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns);
-
-/* The longest sleep until the next call of xvt_follow_pass(). NULL: any. */
-uint64_t xvt_follow_sleep_ns(const struct xvt_follow *f);
 
 /* Why libvirt is not connected; "": it is, or is not wanted. NULL: "". */
 const char *xvt_follow_libvirt(const struct xvt_follow *f);

@@ -78,7 +78,7 @@ int xvt_machines_check(const struct xvt_machine_options *opt);
  * Add the machines to a session. A named machine that cannot be recorded is an error. A machine
  * that a pattern or `all` found is left out with a warning; if none is left, that is an error. A
  * machine that was found twice is added once. With `follow` the options are only checked: the
- * machines are added by xvt_follow_pass(). Returns an exit status, after an error message.
+ * machines are added by xvt_follow_begin(). Returns an exit status, after an error message.
  */
 int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt);
 

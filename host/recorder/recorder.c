@@ -952,8 +952,6 @@ static int run(struct recorder *r)
 			reload(r);
 		xvt_server_serve(rec->control);
 		xvt_timers_run(&rec->before_pass, xvt_session_now_ns(rec->session));
-		if (r->follow)
-			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);
 		if (err)
 			return err;
@@ -991,8 +989,6 @@ static int run(struct recorder *r)
 			break;
 		if (!xvt_session_alive(rec->session))
 			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
-		if (sleep_ns > xvt_follow_sleep_ns(r->follow))
-			sleep_ns = xvt_follow_sleep_ns(r->follow);
 		if (sleep_ns > xvt_snapshots_look_ns(r->snapshots))
 			sleep_ns = xvt_snapshots_look_ns(r->snapshots);
 		if (duration && sleep_ns > start + duration - now)
@@ -1204,8 +1200,8 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK && !err && opt->print)
 		err = xvt_printer_start(&r->printer);
 	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
-		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
-				       rec->logs, on_joined, r);
+		err = xvt_follow_begin(&r->follow, rec->loop, &rec->before_pass, rec->session,
+				       &opt->machines, rec->logs, on_joined, r);
 	r->serve.follow = r->follow;
 	if (status == XVT_EXIT_OK && !err && confine(r))
 		status = XVT_EXIT_FAIL;

@@ -400,6 +400,26 @@ static void joined(void *arg, struct xvt_vm *vm)
 	joins++;
 }
 
+static struct xvt_follow *begin_to_follow(void)
+{
+	struct xvt_follow *f;
+
+	ck_assert_int_eq(xvt_follow_begin(&f, r.rec.loop, &r.rec.before_pass, s, &opt, false,
+					  joined, &joins),
+			 0);
+	return f;
+}
+
+static void before_pass_at(uint64_t now_ns)
+{
+	xvt_timers_run(&r.rec.before_pass, now_ns);
+}
+
+static uint64_t sleep_ns_at(uint64_t now_ns)
+{
+	return xvt_timers_sleep_ns(&r.rec.before_pass, now_ns, UINT64_MAX);
+}
+
 /* A scan that took long is not followed by another at once: an hour later it is. */
 #define HOUR_NS (3600 * SECOND_NS)
 
@@ -415,24 +435,27 @@ START_TEST(a_file_of_r_is_tried_each_second)
 	unlink(path);
 	snprintf(arg, sizeof(arg), "late=%s", path);
 	region_arg(arg);
-	ck_assert_int_eq(xvt_follow_begin(&f, r.rec.loop, s, &opt, false, joined, &joins), 0);
-	xvt_follow_pass(f, now_ns);
+	f = begin_to_follow();
+	ck_assert_uint_eq(sleep_ns_at(now_ns), 0);
+	before_pass_at(now_ns);
+	/* A recorder that sleeps is not woken up for the next attempt. */
+	ck_assert_uint_eq(sleep_ns_at(now_ns), UINT64_MAX);
 	/* It is not there yet, which is no warning; nor is a file that QEMU has just made. */
 	fclose(fopen(path, "w"));
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	ck_assert_str_eq(said(), "");
 	ck_assert_int_eq(truncate(path, REGION_FILE_SIZE), 0);
-	xvt_follow_pass(f, now_ns += SECOND_NS - 1);
+	before_pass_at(now_ns += SECOND_NS - 1);
 	ck_assert_uint_eq(joins, 0);
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	ck_assert_uint_eq(joins, 1);
 	ck_assert_ptr_nonnull(xvt_session_find(s, "late"));
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	ck_assert_uint_eq(joins, 1);
 	ck_assert_str_eq(xvt_follow_libvirt(f), "");
 	ck_assert_str_eq(xvt_follow_libvirt(NULL), "");
-	ck_assert_uint_eq(xvt_follow_sleep_ns(NULL), UINT64_MAX);
 	xvt_follow_end(f);
+	ck_assert_uint_eq(sleep_ns_at(now_ns), UINT64_MAX);
 	unlink(path);
 }
 END_TEST
@@ -448,20 +471,20 @@ START_TEST(a_file_that_is_no_region_is_told_once)
 	snprintf(arg, sizeof(arg), "web=%s", other.path);
 	region_arg(arg);
 	region_file_hdr(&other)->ring_count = 60000;
-	ck_assert_int_eq(xvt_follow_begin(&f, r.rec.loop, s, &opt, false, joined, &joins), 0);
-	xvt_follow_pass(f, now_ns);
+	f = begin_to_follow();
+	before_pass_at(now_ns);
 	said_has("xvtrace-web: warning: left out: ");
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	ck_assert_str_eq(said(), "");
 	/* A name that is taken is another reason. */
 	region_file_format(&other, 2);
 	snprintf(arg, sizeof(arg), "g1=%s", other.path);
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	said_has("left out: another machine is called g1, too");
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	ck_assert_str_eq(said(), "");
 	snprintf(arg, sizeof(arg), "web=%s", other.path);
-	xvt_follow_pass(f, now_ns += HOUR_NS);
+	before_pass_at(now_ns += HOUR_NS);
 	ck_assert_uint_eq(joins, 1);
 	xvt_follow_end(f);
 }
