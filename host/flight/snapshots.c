@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "flight/condition.h"
@@ -92,6 +93,7 @@ struct xvt_snapshots {
 	struct xvt_armed *armed;
 	struct xvt_condition condition[CONDITIONS_MOST];
 	size_t nr_conditions;
+	struct xvt_timer timer; /* due after each pass */
 	uint64_t next_look_ns;
 	struct events events;
 	struct armed_events armed_events;
@@ -201,6 +203,8 @@ int xvt_snapshots_check(const struct xvt_snapshots_options *opt)
 	return err == -ENOMEM || !err ? err : -EINVAL;
 }
 
+static void on_time(struct xvt_timer *timer, uint64_t now_ns);
+
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt)
 {
@@ -229,6 +233,8 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
 		xvt_snapshots_free(sn);
 		return err;
 	}
+	xvt_timer_add(&rec->after_pass, &sn->timer, on_time);
+	xvt_timer_arm(&sn->timer, 0, 0);
 	*out = sn;
 	return 0;
 }
@@ -753,26 +759,32 @@ bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn)
 	return sn && xvt_lookout_is_busy(sn->armed_events.search.lookout);
 }
 
-uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn)
+/* The next call that keeps the search of flight recorders on time. */
+static uint64_t next_ns(const struct xvt_snapshots *sn, uint64_t now_ns)
 {
-	if (!sn || !sn->armed_events.search.lookout || !xvt_armed_count(sn->armed))
-		return UINT64_MAX;
+	if (!sn->armed_events.search.lookout || !xvt_armed_count(sn->armed))
+		return XVT_TIMER_NEVER;
 	/* Another process is at work, and its answer is waited for. */
-	return xvt_snapshots_look_at_armed(sn) || sn->to_read || sn->reading ? ANSWER_NS : LOOK_NS;
+	if (xvt_snapshots_look_at_armed(sn) || sn->to_read || sn->reading)
+		return now_ns + ANSWER_NS;
+	return now_ns + LOOK_NS;
 }
 
-void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
+static void on_time(struct xvt_timer *timer, uint64_t now_ns)
 {
+	struct xvt_snapshots *sn = container_of(timer, struct xvt_snapshots, timer);
+
 	note_begin(sn, now_ns);
 	take_armed_events(sn, now_ns);
 	if (sn->open)
 		go_on(sn, now_ns);
-	if (!sn->nr_conditions || now_ns < sn->next_look_ns)
-		return;
-	sn->next_look_ns = now_ns + LOOK_NS;
-	look(sn, now_ns);
-	look_for_events(sn, now_ns);
-	look_for_armed_events(sn, now_ns);
+	if (sn->nr_conditions && now_ns >= sn->next_look_ns) {
+		sn->next_look_ns = now_ns + LOOK_NS;
+		look(sn, now_ns);
+		look_for_events(sn, now_ns);
+		look_for_armed_events(sn, now_ns);
+	}
+	xvt_timer_arm(timer, 0, next_ns(sn, now_ns));
 }
 
 /* ------------------------------------------------------------------ clients */
@@ -819,6 +831,7 @@ void xvt_snapshots_free(struct xvt_snapshots *sn)
 
 	if (!sn)
 		return;
+	xvt_timer_remove(&sn->timer);
 	if (sn->open)
 		xvt_note("snapshot: %s ends with the recording: %s", sn->path, sn->what);
 	end_search(&sn->events.search);

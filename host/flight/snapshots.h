@@ -30,7 +30,8 @@ struct xvt_snapshots_options {
 /* Check the conditions. Returns 0, or -ENOMEM or -EINVAL after an error message. */
 int xvt_snapshots_check(const struct xvt_snapshots_options *opt);
 
-/* `opt` must outlive it. Returns 0, -ENOMEM, or -EINVAL after an error message. */
+/* Works by a timer after each pass of the recording. `rec` and `opt` must outlive it. Returns 0,
+ * -ENOMEM, or -EINVAL after an error message. */
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt);
 /* Machines that are kept armed, and what reads them, which must outlive it: each snapshot that
@@ -44,12 +45,8 @@ void xvt_snapshots_free(struct xvt_snapshots *sn);
 /* Whether a condition is about crashes of this machine. sn NULL: none is. */
 bool xvt_snapshots_wants_crash(const struct xvt_snapshots *sn, const char *machine);
 
-/* To be called after each pass. */
-void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns);
-/* Longest sleep of a recorder that keeps the search of flight recorders on time. UINT64_MAX: any.
- * sn may be NULL. */
-uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn);
-/* Returns whether their regions are claimed for that. sn may be NULL. */
+/* Returns whether the regions of flight recorders are claimed for a search of them. sn may be
+ * NULL. */
 bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn);
 
 /*

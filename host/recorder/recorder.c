@@ -964,8 +964,6 @@ static int run(struct recorder *r)
 		/* Before the snapshots, which may have the regions claimed. */
 		if (may_claim_armed(r))
 			xvt_armed_pass(r->armed, now);
-		if (r->snapshots)
-			xvt_snapshots_pass(r->snapshots, now);
 		xvt_timers_run(&rec->after_pass, now);
 		log_files(r);
 		if (xvt_armed_has_new(r->armed))
@@ -989,8 +987,6 @@ static int run(struct recorder *r)
 			break;
 		if (!xvt_session_alive(rec->session))
 			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
-		if (sleep_ns > xvt_snapshots_look_ns(r->snapshots))
-			sleep_ns = xvt_snapshots_look_ns(r->snapshots);
 		if (duration && sleep_ns > start + duration - now)
 			sleep_ns = start + duration - now;
 		sleep_ns = xvt_timers_sleep_ns(&rec->before_pass, now, sleep_ns);

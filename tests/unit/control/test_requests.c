@@ -253,14 +253,14 @@ START_TEST(a_snapshot_is_answered_when_it_is_whole)
 {
 	uint64_t now_ns = xvt_session_now_ns(r.rec.session);
 
-	xvt_snapshots_pass(serve.snapshots, now_ns);
+	xvt_timers_run(&r.rec.after_pass, now_ns);
 	ck_assert_ptr_null(act("{\"do\":\"snapshot\"}"));
 	ck_assert_uint_eq(at.cursor, 2);
 	ck_assert_ptr_null(act("{\"do\":\"snapshot\"}"));
 	now_ns += 3600 * SECOND_NS;
-	xvt_snapshots_pass(serve.snapshots, now_ns);
+	xvt_timers_run(&r.rec.after_pass, now_ns);
 	set_recording_until(&r, 2);
-	xvt_snapshots_pass(serve.snapshots, now_ns);
+	xvt_timers_run(&r.rec.after_pass, now_ns);
 	answer_has(act("{\"do\":\"snapshot\"}"), "\"done\":\"snapshot\",\"folder\":\"");
 }
 END_TEST
@@ -270,15 +270,15 @@ START_TEST(a_second_snapshot_waits_for_the_first)
 	uint64_t now_ns = xvt_session_now_ns(r.rec.session);
 	struct xvt_server_at first;
 
-	xvt_snapshots_pass(serve.snapshots, now_ns);
+	xvt_timers_run(&r.rec.after_pass, now_ns);
 	ck_assert_ptr_null(act("{\"do\":\"snapshot\"}"));
 	first = at;
 	memset(&at, 0, sizeof(at));
 	ck_assert_ptr_null(act("{\"do\":\"snapshot\"}"));
 	ck_assert_uint_eq(at.cursor, 1);
 	now_ns += 3600 * SECOND_NS;
-	xvt_snapshots_pass(serve.snapshots, now_ns);
-	xvt_snapshots_pass(serve.snapshots, now_ns + 61 * SECOND_NS);
+	xvt_timers_run(&r.rec.after_pass, now_ns);
+	xvt_timers_run(&r.rec.after_pass, now_ns + 61 * SECOND_NS);
 	ck_assert_ptr_null(act("{\"do\":\"snapshot\"}"));
 	ck_assert_uint_eq(at.cursor, 3);
 	at = first;
