@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "options/opt.h"
 #include "record/compressor.h"
@@ -31,9 +32,16 @@ struct xvt_compress_idle {
 	uint32_t next;	    /* the files before this one were looked at */
 	uint32_t busy;	    /* the file that is compressed; 0: none */
 	uint32_t made_room; /* the last file for which old ones were removed */
-	uint64_t wait_until_ns;
+	struct xvt_timer timer; /* a recorder that sleeps is not woken up for it */
 	struct xvt_compress_idle_sums sums;
 };
+
+static void wait_until(struct xvt_compress_idle *c, uint64_t ns)
+{
+	xvt_timer_arm(&c->timer, ns, XVT_TIMER_NEVER);
+}
+
+static void on_time(struct xvt_timer *timer, uint64_t now_ns);
 
 int xvt_compress_idle_new(struct xvt_compress_idle **out, struct xvt_recording *rec,
 			  const char *folder, unsigned int level)
@@ -51,6 +59,8 @@ int xvt_compress_idle_new(struct xvt_compress_idle **out, struct xvt_recording *
 		free(c);
 	} else {
 		xvt_recording_needs_helper(rec, xvt_compressor_helper(c->process));
+		xvt_timer_add(&rec->after_pass, &c->timer, on_time);
+		wait_until(c, 0);
 		*out = c;
 	}
 	return err;
@@ -83,6 +93,7 @@ void xvt_compress_idle_free(struct xvt_compress_idle *c)
 {
 	if (!c)
 		return;
+	xvt_timer_remove(&c->timer);
 	end_process(c);
 	free(c);
 }
@@ -153,7 +164,7 @@ static bool take_answer(struct xvt_compress_idle *c, const struct xvt_compressed
 	}
 	full = err == -ENOSPC || err == -EDQUOT;
 	if (full)
-		c->wait_until_ns = now_ns + AGAIN_NS;
+		wait_until(c, now_ns + AGAIN_NS);
 	else
 		c->next = c->busy + 1;
 	if (err && !full && !is_usual(err))
@@ -215,18 +226,17 @@ static void begin_next(struct xvt_compress_idle *c, uint64_t now_ns)
 	if (!number)
 		return;
 	if (!make_room(c, number))
-		c->wait_until_ns = now_ns + AGAIN_NS;
+		wait_until(c, now_ns + AGAIN_NS);
 	else if (!xvt_compressor_ask(c->process, number)) /* else it has died */
 		c->busy = number;
 }
 
-void xvt_compress_idle_pass(struct xvt_compress_idle *c, uint64_t now_ns)
+static void on_time(struct xvt_timer *timer, uint64_t now_ns)
 {
+	struct xvt_compress_idle *c = container_of(timer, struct xvt_compress_idle, timer);
 	struct xvt_compressed done;
 
-	if (now_ns < c->wait_until_ns)
-		return;
-	c->wait_until_ns = now_ns + ASK_NS;
+	wait_until(c, now_ns + ASK_NS);
 	if (!c->busy) {
 		begin_next(c, now_ns);
 		return;

@@ -17,15 +17,13 @@ struct xvt_compress_idle_sums {
 	uint64_t after;
 };
 
-/* Starts the process that compresses: before the recorder gives up its rights. Returns 0 or
- * -errno. */
+/* Starts the process that compresses: before the recorder gives up its rights. Works by a timer
+ * after the passes of the recording, which must outlive it, and waits for nothing then. Returns 0
+ * or -errno. */
 int xvt_compress_idle_new(struct xvt_compress_idle **out, struct xvt_recording *rec,
 			  const char *folder, unsigned int level);
 /* While the recorder has the folder, and may remove files. NULL: no effect. */
 void xvt_compress_idle_free(struct xvt_compress_idle *c);
-
-/* To be called between two passes. The call waits for nothing. */
-void xvt_compress_idle_pass(struct xvt_compress_idle *c, uint64_t now_ns);
 
 struct xvt_compress_idle_sums xvt_compress_idle_sums(const struct xvt_compress_idle *c);
 

@@ -968,8 +968,6 @@ static int run(struct recorder *r)
 		log_files(r);
 		if (xvt_armed_has_new(r->armed))
 			listen_to_armed(r);
-		if (r->compress_idle)
-			xvt_compress_idle_pass(r->compress_idle, now);
 		if (now - reported >= SECOND_NS) {
 			reported = now;
 			xvt_server_tend(rec->control);

@@ -147,7 +147,7 @@ static void reads(int err)
 static void pass_after(uint64_t ns)
 {
 	now_ns += ns;
-	xvt_compress_idle_pass(idle, now_ns);
+	xvt_timers_run(&r.rec.after_pass, now_ns);
 }
 
 static struct xvt_compress_idle_sums sums(void)
