@@ -4,6 +4,7 @@
 #include "record/recording.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "rights/confine.h"
 
 #include <errno.h>
@@ -66,6 +67,7 @@ static void on_state(void *arg, const char *vm, const char *text)
 }
 
 static void look_for_helpers(struct xvt_recording *rec);
+static void watch_helpers(struct xvt_timer *timer, uint64_t now_ns);
 
 static void need(struct xvt_recording *rec, const struct xvt_recording_helper *helper)
 {
@@ -85,6 +87,10 @@ void xvt_recording_needs_helper(struct xvt_recording *rec, struct xvt_helper *h)
 {
 	need(rec,
 	     &(struct xvt_recording_helper){ .pid = &h->pid, .does = h->name.does, .watched = h });
+	if (!rec->watch.list) {
+		xvt_timer_add(&rec->after_pass, &rec->watch, watch_helpers);
+		xvt_timer_arm(&rec->watch, 0, XVT_TIMER_NEVER);
+	}
 }
 
 /* A warning, or that it is over, in the trace and to the user. */
@@ -113,8 +119,9 @@ static void say_news(struct xvt_recording *rec, const struct xvt_helper *h,
 		xvt_note("%s", text);
 }
 
-void xvt_recording_watch_helpers(struct xvt_recording *rec, uint64_t now_ns)
+static void watch_helpers(struct xvt_timer *timer, uint64_t now_ns)
 {
+	struct xvt_recording *rec = container_of(timer, struct xvt_recording, watch);
 	enum xvt_helper_news news;
 	unsigned int still_s;
 	size_t i;
@@ -126,6 +133,7 @@ void xvt_recording_watch_helpers(struct xvt_recording *rec, uint64_t now_ns)
 		if (news != XVT_HELPER_NO_NEWS)
 			say_news(rec, h, news, still_s);
 	}
+	xvt_timer_arm(timer, now_ns + SECOND_NS, XVT_TIMER_NEVER);
 }
 
 /* An error, in the trace and to the user. */

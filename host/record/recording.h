@@ -64,6 +64,7 @@ struct xvt_recording {
 	int child_status;
 	struct xvt_recording_helper helpers[XVT_RECORDING_HELPERS];
 	size_t helper_count;
+	struct xvt_timer watch; /* the next check whether they stand still */
 };
 
 /* Check that an output and a machine are given. Returns an exit status, after an error message. */
@@ -89,12 +90,9 @@ int xvt_recording_watch_signals(struct xvt_recording *rec);
  */
 void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does);
 
-/* The same of a helper, which is also watched: a warning, and a note in the trace, say that it
- * stands still, and what that means. */
+/* The same of a helper, which is also watched, once a second: a warning, and a note in the trace,
+ * say that it stands still, and what that means. */
 void xvt_recording_needs_helper(struct xvt_recording *rec, struct xvt_helper *helper);
-
-/* Look whether helpers stand still. To be called once a second. */
-void xvt_recording_watch_helpers(struct xvt_recording *rec, uint64_t now_ns);
 
 /* Make the passes of a snapshot, until it is whole or a signal came. Returns 0 or -errno. */
 int xvt_recording_take_snapshot(struct xvt_recording *rec);

@@ -972,7 +972,6 @@ static int run(struct recorder *r)
 			reported = now;
 			xvt_server_tend(rec->control);
 			xvt_server_tend(rec->http);
-			xvt_recording_watch_helpers(rec, now);
 			listen_again(r);
 			listen_to_armed(r);
 			if (may_claim_armed(r))

@@ -389,12 +389,6 @@ END_TEST
 
 /* ------------------------------------------------------------------ events */
 
-static void watch_after(uint64_t ns)
-{
-	pass_after(ns);
-	xvt_recording_watch_helpers(&r.rec, now_ns);
-}
-
 START_TEST(a_search_that_stands_still_is_told)
 {
 	pid_t pid;
@@ -405,21 +399,21 @@ START_TEST(a_search_that_stands_still_is_told)
 	pid = *r.rec.helpers[0].pid;
 	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
 	/* The first question. Until then there is nothing to answer. */
-	xvt_recording_watch_helpers(&r.rec, now_ns);
-	watch_after(100 * SECOND_NS);
-	watch_after(30 * SECOND_NS - 1);
+	pass_after(0);
+	pass_after(100 * SECOND_NS);
+	pass_after(30 * SECOND_NS - 1);
 	ck_assert_str_eq(said(), "");
-	watch_after(SECOND_NS);
+	pass_after(SECOND_NS);
 	said_has(") has not answered for 30 s: it was stopped, or a disk does not answer. Until it "
 		 "answers, no event makes a snapshot");
-	watch_after(60 * SECOND_NS);
+	pass_after(60 * SECOND_NS);
 	ck_assert_str_eq(said(), "");
 	ck_assert_int_eq(kill(pid, SIGCONT), 0);
 	while (r.rec.helpers[0].watched->asked)
 		pass_after(SECOND_NS);
-	watch_after(0);
+	pass_after(SECOND_NS);
 	said_has("process that looks for events (process ");
-	watch_after(60 * SECOND_NS);
+	pass_after(60 * SECOND_NS);
 	ck_assert_str_eq(said(), "");
 	/* No machine is kept armed: a recorder may sleep as long as it wants. */
 	ck_assert_uint_eq(xvt_timers_sleep_ns(&r.rec.after_pass, now_ns, UINT64_MAX), UINT64_MAX);
