@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/json.h"
+#include "base/time.h"
 #include "control/serve_machines.h"
 #include "control/serve_metrics.h"
 #include "control/serve_status.h"
@@ -272,6 +274,34 @@ static char *act(void *arg, const char *line, const struct xvt_server_peer *peer
 	    request == XVT_REQUEST_EVENTS)
 		return switch_machines(arg, request, line, peer->uid, at, len);
 	return refusal(why, at, len);
+}
+
+/* ------------------------------------------------------------------ beside the passes */
+
+static void serve(struct xvt_timer *timer, uint64_t now_ns)
+{
+	const struct xvt_serve *s = container_of(timer, struct xvt_serve, before_pass);
+
+	(void)now_ns;
+	xvt_server_serve(s->rec->control);
+	xvt_timer_arm(timer, 0, XVT_TIMER_NEVER);
+}
+
+static void tend(struct xvt_timer *timer, uint64_t now_ns)
+{
+	const struct xvt_serve *s = container_of(timer, struct xvt_serve, tend);
+
+	xvt_server_tend(s->rec->control);
+	xvt_server_tend(s->rec->http);
+	xvt_timer_arm(timer, now_ns + SECOND_NS, XVT_TIMER_NEVER);
+}
+
+void xvt_serve_begin(struct xvt_serve *s)
+{
+	xvt_timer_add(&s->rec->before_pass, &s->before_pass, serve);
+	xvt_timer_arm(&s->before_pass, 0, XVT_TIMER_NEVER);
+	xvt_timer_add(&s->rec->after_pass, &s->tend, tend);
+	xvt_timer_arm(&s->tend, 0, XVT_TIMER_NEVER);
 }
 
 const struct xvt_server_ops xvt_serve_ops = { .answer = answer, .act = act };

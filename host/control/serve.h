@@ -51,8 +51,15 @@ struct xvt_serve {
 	 * configuration. */
 	bool (*reload)(void *arg);
 	void *arg;
+	/* private to serve.c */
+	struct xvt_timer before_pass; /* changes that clients ask for */
+	struct xvt_timer tend;	      /* clients that do nothing, once a second */
 };
 
 extern const struct xvt_server_ops xvt_serve_ops;
+
+/* Carry out what the clients of rec->control want changed, before each pass, and drop idle clients
+ * of both servers. To be called once; `s` must outlive the recording. */
+void xvt_serve_begin(struct xvt_serve *s);
 
 #endif /* XVT_SERVE_H */

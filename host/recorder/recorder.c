@@ -878,6 +878,7 @@ static int listen_to_clients(struct recorder *r)
 				       .joined = on_joined,
 				       .reload = r->how->reload ? reload : NULL,
 				       .arg = r };
+	xvt_serve_begin(&r->serve);
 	err = xvt_control_open(&r->rec.control, r->rec.loop, path, &xvt_serve_ops, &r->serve, why,
 			       sizeof(why));
 
@@ -950,7 +951,6 @@ static int run(struct recorder *r)
 	while (err >= 0 && !rec->stop) {
 		if (rec->reload)
 			reload(r);
-		xvt_server_serve(rec->control);
 		xvt_timers_run(&rec->before_pass, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);
 		if (err)
@@ -970,8 +970,6 @@ static int run(struct recorder *r)
 			listen_to_armed(r);
 		if (now - reported >= SECOND_NS) {
 			reported = now;
-			xvt_server_tend(rec->control);
-			xvt_server_tend(rec->http);
 			listen_again(r);
 			listen_to_armed(r);
 			if (may_claim_armed(r))
