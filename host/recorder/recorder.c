@@ -14,6 +14,7 @@
 #include "control/serve.h"
 #include "flight/armed.h"
 #include "flight/flight.h"
+#include "flight/keep_armed.h"
 #include "flight/rearm.h"
 #include "record/bell_server.h"
 #include "record/business.h"
@@ -167,6 +168,7 @@ struct recorder {
 	struct xvt_follow *follow; /* NULL: without --follow */
 	struct xvt_armed *armed;   /* NULL: the output is one file */
 	struct xvt_flight *flight; /* the same */
+	struct xvt_keep_armed keep_armed;
 	struct xvt_serve serve;
 	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
@@ -344,15 +346,6 @@ static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
 	return err;
 }
 
-static void listen_to_armed(struct recorder *r)
-{
-	const struct xvt_armed_vmm_how how = { .loop = r->rec.loop,
-					       .libvirt_uri = r->opt.machines.libvirt_uri,
-					       .qmp = &r->opt.qmp };
-
-	xvt_armed_listen(r->armed, &how, xvt_session_now_ns(r->rec.session));
-}
-
 /* A server at a path that the opener does not know would end the recorder. */
 static bool may_connect(const struct recorder *r, const char *path)
 {
@@ -517,7 +510,8 @@ static int listen_to_machines(struct recorder *r)
 			return XVT_EXIT_FAIL;
 		say_unseen_crash(r, vm);
 	}
-	listen_to_armed(r);
+	if (r->armed)
+		xvt_keep_armed_listen(&r->keep_armed);
 	return XVT_EXIT_OK;
 }
 
@@ -910,13 +904,6 @@ static int listen_to_collectors(struct recorder *r)
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
-/* Returns false while machines that are kept armed are being read. */
-static bool may_claim_armed(const struct recorder *r)
-{
-	return r->flight && !xvt_flight_is_busy(r->flight) &&
-	       !xvt_snapshots_look_at_armed(r->snapshots);
-}
-
 /* Tell the log of a service that there is a next file, and that old ones were removed. */
 static void log_files(struct recorder *r)
 {
@@ -961,20 +948,11 @@ static int run(struct recorder *r)
 		if (duration && now - start >= duration)
 			break;
 		push(rec, now, sleep_ns, &pushed);
-		/* Before the snapshots, which may have the regions claimed. */
-		if (may_claim_armed(r))
-			xvt_armed_pass(r->armed, now);
 		xvt_timers_run(&rec->after_pass, now);
 		log_files(r);
-		if (xvt_armed_has_new(r->armed))
-			listen_to_armed(r);
 		if (now - reported >= SECOND_NS) {
 			reported = now;
 			listen_again(r);
-			listen_to_armed(r);
-			if (may_claim_armed(r))
-				xvt_rearm_pass(r->armed, &r->opt.machines, r->rec.session,
-					       on_joined, r);
 			seek_doorbells(r);
 			progress(r, now - start, &events);
 		}
@@ -1020,6 +998,19 @@ static struct xvt_flight_options flight_options(const struct recorder *r)
 					    .memory_bytes = r->opt.memory_bytes };
 }
 
+/* Flight recorders are looked at before the snapshots look at the result. */
+static void begin_to_keep_armed(struct recorder *r)
+{
+	r->keep_armed = (struct xvt_keep_armed){ .rec = &r->rec,
+						 .armed = r->armed,
+						 .flight = r->flight,
+						 .machines = &r->opt.machines,
+						 .qmp = &r->opt.qmp,
+						 .joined = on_joined,
+						 .arg = r };
+	xvt_keep_armed_begin(&r->keep_armed);
+}
+
 static int begin_snapshots(struct recorder *r)
 {
 	const struct xvt_flight_options of_flight = flight_options(r);
@@ -1027,9 +1018,12 @@ static int begin_snapshots(struct recorder *r)
 
 	if (!xvt_file_set_at(r->rec.sink))
 		return XVT_EXIT_OK;
+	if (r->armed)
+		begin_to_keep_armed(r);
 	err = xvt_snapshots_new(&r->snapshots, &r->rec, r->opt.output, &r->opt.snapshots);
 	if (!err)
 		err = xvt_snapshots_read(r->snapshots, r->flight, r->armed, &of_flight);
+	r->keep_armed.snapshots = r->snapshots;
 	if (err == -ENOMEM)
 		xvt_error("--snapshot-when", "out of memory");
 	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
