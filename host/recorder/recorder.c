@@ -4,6 +4,7 @@
 #include "recorder/recorder.h"
 #include "base/child.h"
 #include "base/compress.h"
+#include "base/container.h"
 #include "base/journal.h"
 #include "base/log.h"
 #include "base/notify.h"
@@ -183,6 +184,18 @@ struct recorder {
 	uint32_t logged_file; /* the newest that the log has; 0: none yet */
 	uint64_t logged_removed;
 	int child_go; /* a byte lets the command begin; -1: it has, or there is none */
+	uint64_t start_ns;
+	uint64_t pushed_ns;
+	uint64_t progress_events; /* that the newest line of progress has */
+	/* before each pass */
+	struct xvt_timer on_reload;
+	/* after each pass */
+	struct xvt_timer on_child;
+	struct xvt_timer on_end;
+	struct xvt_timer on_files;
+	struct xvt_timer on_listen;
+	struct xvt_timer on_progress;
+	struct xvt_timer on_over;
 };
 
 /* The command runs once the host's kernel traces: release_child(). The process is there before,
@@ -542,7 +555,7 @@ static void add_waits(const struct xvt_session *s, char *text, size_t size)
 }
 
 /* Tell the terminal and the service manager how the recording goes, each second. */
-static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
+static void progress(struct recorder *r, uint64_t elapsed_ns)
 {
 	uint64_t events, lost, late;
 	char text[768], armed[64] = "", waits[512];
@@ -556,8 +569,8 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 		 "%zu/%zu machines%s%s  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
 		 "  late %" PRIu64,
 		 xvt_session_ready(r->rec.session), xvt_session_machines(r->rec.session), armed,
-		 waits, events, events - *last_events, lost, late);
-	*last_events = events;
+		 waits, events, events - r->progress_events, lost, late);
+	r->progress_events = events;
 	xvt_notify("WATCHDOG=1\nSTATUS=%s%s", text,
 		   r->bad_config ? "; its configuration has an error, see the log" : "");
 	if (r->rec.quiet || r->opt.print)
@@ -576,13 +589,16 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
  * has all but the last moment. Not while the disk is slow, so that no ring waits for it. The next
  * write reports an error.
  */
-static void push(struct xvt_recording *rec, uint64_t now, uint64_t sleep_ns, uint64_t *pushed)
+static void push(struct recorder *r, uint64_t now_ns, uint64_t sleep_ns)
 {
-	if ((now - *pushed < PUSH_NS && sleep_ns <= PUSH_NS) || xvt_file_set_would_wait(rec->sink))
+	struct xvt_file_set *sink = r->rec.sink;
+
+	if ((now_ns - r->pushed_ns < PUSH_NS && sleep_ns <= PUSH_NS) ||
+	    xvt_file_set_would_wait(sink))
 		return;
-	*pushed = now;
-	xvt_session_flush(rec->session);
-	xvt_file_set_push(rec->sink);
+	r->pushed_ns = now_ns;
+	xvt_session_flush(r->rec.session);
+	xvt_file_set_push(sink);
 }
 
 /* Returns true if no machine is left, each of which was reported, or the trace has its size. */
@@ -923,52 +939,146 @@ static void log_files(struct recorder *r)
 	r->logged_removed = removed;
 }
 
-static int run(struct recorder *r)
+/* ------------------------------------------------------------------ beside the passes */
+
+static void on_reload(struct xvt_timer *timer, uint64_t now_ns)
+{
+	struct recorder *r = container_of(timer, struct recorder, on_reload);
+
+	(void)now_ns;
+	if (r->rec.reload)
+		reload(r);
+	xvt_timer_arm(timer, 0, XVT_TIMER_NEVER);
+}
+
+/* The command waits for the host's kernel, but not longer than the machines. */
+static void on_child(struct xvt_timer *timer, uint64_t now_ns)
+{
+	struct recorder *r = container_of(timer, struct recorder, on_child);
+
+	if (!xvt_session_host_begins(r->rec.session) ||
+	    now_ns - r->start_ns >= r->opt.join_timeout_ns)
+		release_child(r, true);
+	else
+		xvt_timer_arm(timer, 0, XVT_TIMER_NEVER);
+}
+
+/* --duration */
+static void on_end(struct xvt_timer *timer, uint64_t now_ns)
+{
+	(void)now_ns;
+	container_of(timer, struct recorder, on_end)->rec.stop = true;
+}
+
+static void on_files(struct xvt_timer *timer, uint64_t now_ns)
+{
+	(void)now_ns;
+	log_files(container_of(timer, struct recorder, on_files));
+	xvt_timer_arm(timer, 0, XVT_TIMER_NEVER);
+}
+
+static void on_listen(struct xvt_timer *timer, uint64_t now_ns)
+{
+	struct recorder *r = container_of(timer, struct recorder, on_listen);
+
+	listen_again(r);
+	seek_doorbells(r);
+	xvt_timer_arm(timer, now_ns + SECOND_NS, XVT_TIMER_NEVER);
+}
+
+static void on_progress(struct xvt_timer *timer, uint64_t now_ns)
+{
+	struct recorder *r = container_of(timer, struct recorder, on_progress);
+
+	/* At the end the outcome follows at once. */
+	if (!r->rec.stop)
+		progress(r, now_ns - r->start_ns);
+	xvt_timer_arm(timer, now_ns + SECOND_NS, XVT_TIMER_NEVER);
+}
+
+static void on_over(struct xvt_timer *timer, uint64_t now_ns)
+{
+	struct recorder *r = container_of(timer, struct recorder, on_over);
+
+	(void)now_ns;
+	r->rec.stop |= is_over(r);
+	xvt_timer_arm(timer, 0, XVT_TIMER_NEVER);
+}
+
+/* The loop does not wake up for it. */
+static void begin_timer(struct xvt_timers *list, struct xvt_timer *timer,
+			void (*due)(struct xvt_timer *timer, uint64_t now_ns), uint64_t from_ns)
+{
+	xvt_timer_add(list, timer, due);
+	xvt_timer_arm(timer, from_ns, XVT_TIMER_NEVER);
+}
+
+/* Behind those of the modules. */
+static void begin_timers(struct recorder *r)
+{
+	struct xvt_timers *after = &r->rec.after_pass;
+	const uint64_t start_ns = xvt_session_now_ns(r->rec.session);
+	const uint64_t end_ns = start_ns + r->opt.duration_ns;
+
+	r->start_ns = r->pushed_ns = start_ns;
+	begin_timer(&r->rec.before_pass, &r->on_reload, on_reload, 0);
+	begin_timer(after, &r->on_child, on_child, 0);
+	xvt_timer_add(after, &r->on_end, on_end);
+	if (r->opt.duration_ns)
+		xvt_timer_arm(&r->on_end, end_ns, end_ns);
+	begin_timer(after, &r->on_files, on_files, 0);
+	begin_timer(after, &r->on_listen, on_listen, start_ns + SECOND_NS);
+	begin_timer(after, &r->on_progress, on_progress, start_ns + SECOND_NS);
+	begin_timer(after, &r->on_over, on_over, 0);
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+/* How long the loop may wait for the next pass; sleep_ns: for the session. */
+static uint64_t sleep_of(const struct xvt_recording *rec, uint64_t now_ns, uint64_t sleep_ns)
+{
+	if (!xvt_session_alive(rec->session))
+		sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
+	sleep_ns = xvt_timers_sleep_ns(&rec->before_pass, now_ns, sleep_ns);
+	return xvt_timers_sleep_ns(&rec->after_pass, now_ns, sleep_ns);
+}
+
+/* Features of the recorder have timers beside the passes, and are not named here. */
+static int make_passes(struct recorder *r)
 {
 	struct xvt_recording *rec = &r->rec;
-	const uint64_t start = xvt_session_now_ns(rec->session), duration = r->opt.duration_ns;
-	uint64_t reported = start, pushed = start, events = 0, now, sleep_ns;
+	uint64_t now_ns, sleep_ns;
 	int err = 0;
 
-	/* From here on FILE is this recording, also for a reader that opens it at once. */
-	xvt_file_set_push(rec->sink);
-	xvt_printer_go(&r->printer,
-		       xvt_file_set_at(rec->sink) ? xvt_file_set_path(rec->sink) : r->opt.output);
-	xvt_notify("READY=1");
 	while (err >= 0 && !rec->stop) {
-		if (rec->reload)
-			reload(r);
 		xvt_timers_run(&rec->before_pass, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);
 		if (err)
 			return err;
-		now = xvt_session_now_ns(rec->session);
-		if (!xvt_session_host_begins(rec->session) || now - start >= r->opt.join_timeout_ns)
-			release_child(r, true);
-		if (duration && now - start >= duration)
-			break;
-		push(rec, now, sleep_ns, &pushed);
-		xvt_timers_run(&rec->after_pass, now);
-		log_files(r);
-		if (now - reported >= SECOND_NS) {
-			reported = now;
-			listen_again(r);
-			seek_doorbells(r);
-			progress(r, now - start, &events);
-		}
-		if (is_over(r))
-			break;
-		if (!xvt_session_alive(rec->session))
-			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
-		if (duration && sleep_ns > start + duration - now)
-			sleep_ns = start + duration - now;
-		sleep_ns = xvt_timers_sleep_ns(&rec->before_pass, now, sleep_ns);
-		sleep_ns = xvt_timers_sleep_ns(&rec->after_pass, now, sleep_ns);
-		err = xvt_loop_run(rec->loop, sleep_ns);
+		now_ns = xvt_session_now_ns(rec->session);
+		push(r, now_ns, sleep_ns);
+		xvt_timers_run(&rec->after_pass, now_ns);
+		if (!rec->stop)
+			err = xvt_loop_run(rec->loop, sleep_of(rec, now_ns, sleep_ns));
 	}
-	xvt_recording_end_line(rec);
-	xvt_notify("STOPPING=1");
 	return err < 0 ? err : 0;
+}
+
+static int run(struct recorder *r)
+{
+	struct xvt_file_set *sink = r->rec.sink;
+	int err;
+
+	/* From here on FILE is this recording, also for a reader that opens it at once. */
+	xvt_file_set_push(sink);
+	xvt_printer_go(&r->printer,
+		       xvt_file_set_at(sink) ? xvt_file_set_path(sink) : r->opt.output);
+	xvt_notify("READY=1");
+	begin_timers(r);
+	err = make_passes(r);
+	xvt_recording_end_line(&r->rec);
+	xvt_notify("STOPPING=1");
+	return err;
 }
 
 static int make_page_folder(const char *path)
