@@ -1066,6 +1066,7 @@ static enum xvt_map_result by_line(const struct xvt_clock_map *m, struct xvt_clo
 	choose(m, p, c->ns, own);
 	p->host_ns = c->ns;
 	p->on_line = true;
+	p->segment_bound_ns = c->bound_ns;
 	return XVT_MAP_OK;
 }
 

@@ -37,6 +37,7 @@ struct xvt_clock_placed {
 	/* host_ns is by the line between two nodes, and nothing else is possible: the bound of that
 	 * segment holds. */
 	bool on_line;
+	uint64_t segment_bound_ns; /* that bound, if on_line */
 	/* Else the set of times that the record can have: host_ns is a choice inside it. */
 	uint64_t lo_ns;
 	uint64_t hi_ns;

@@ -624,6 +624,9 @@ xvt_inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring,
 		e->pub.bound_ns = xvt_bound_ns(r->bounds, h);
 	else if (r->bound_ns)
 		e->pub.bound_ns = *r->bound_ns;
+	/* What was measured after an event may have made its bound larger. */
+	if (xvt_unlikely(e->pub.bound_ns > XVT_SURE_NS && e->pub.bound_ns < XVT_NO_BOUND))
+		e->pub.flags |= XVTRACE_UNCONFIRMED;
 }
 
 /* A record that the choice leaves out: count the events whose loss it tells. */

@@ -195,9 +195,10 @@ enum xvtrace_state {
 };
 
 /* Flags of an event. */
-#define XVTRACE_LATE	    1u	/* came after events of later times had been written */
-#define XVTRACE_BACKLOG	    2u	/* older than the begin of the recording */
-#define XVTRACE_UNCONFIRMED 4u	/* no later clock sample confirmed its time */
+#define XVTRACE_LATE	    1u /* came after events of later times had been written */
+#define XVTRACE_BACKLOG	    2u /* older than the begin of the recording */
+/* No later clock sample confirmed its time, or that may be off by more than a second. */
+#define XVTRACE_UNCONFIRMED 4u
 #define XVTRACE_RECOVERED   8u	/* the writer died before it finished */
 #define XVTRACE_CLOCK	    16u /* its clock contradicts the map; the time is clamped */
 #define XVTRACE_MADE	    32u /* made by the reader, see XVTRACE_GAPS */

@@ -7,8 +7,6 @@
 
 #include "base/u64.h"
 
-#define GUESS_NS 1000000000ull /* a time that may be further off than this is a guess */
-
 struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
 					    const struct xvt_piece *p)
 {
@@ -272,16 +270,31 @@ static bool is_mistaken(const struct xvt_ring *r, const struct xvt_clock_placed 
 }
 
 /*
- * True if the time is a guess that nothing bounds, or nothing useful. Where the drain bounds it,
- * that bound says more than a flag.
+ * True if nothing bounds the time, or nothing useful, whatever it is by: a border of which one side
+ * is possible may be as wide as one of which both are. Where the drain bounds it, that bound says
+ * more than a flag.
  */
-static bool is_guess(enum xvt_map_result result, const struct xvt_clock_placed *p)
+static bool is_guess(const struct xvt_clock_placed *p)
 {
 	if (p->on_line)
-		return result == XVT_MAP_GUESS;
+		return false;
 	if (!p->lo_ns || p->hi_ns == UINT64_MAX)
 		return true;
-	return result == XVT_MAP_GUESS && xvt_clock_placed_bound_ns(p) > GUESS_NS;
+	if (p->host_ns > p->hi_ns)
+		return false; /* it contradicts its clock, which another flag says */
+	return xvt_clock_placed_bound_ns(p) > XVT_SURE_NS - XVT_STAMP_SLACK_NS;
+}
+
+/*
+ * A reader gives a time on a line the bound of its segment. Of a guess it takes what it was seen
+ * between, which leaves no more than that.
+ */
+static void leave_wide_line(struct xvt_clock_placed *p, uint32_t *flags)
+{
+	if (!p->on_line || p->segment_bound_ns <= XVT_SURE_NS)
+		return;
+	p->on_line = false;
+	*flags |= XVT_EVENT_F_UNCONFIRMED;
 }
 
 /* Without a rate no line is one, and what is known is what the drain saw. */
@@ -342,8 +355,9 @@ static void place(struct xvt_ring *r)
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
 	mistaken = is_mistaken(r, &p);
+	leave_wide_line(&p, &flags);
 	keep_order(r, &e, &p, &flags);
-	if (mistaken || is_guess(result, &p))
+	if (mistaken || is_guess(&p))
 		flags |= XVT_EVENT_F_UNCONFIRMED;
 	if (flags & XVT_EVENT_F_CLOCK)
 		note_violation(r);

@@ -27,6 +27,14 @@ static uint64_t width(const struct xvt_clock_look *k)
 	return k->hi_ns - k->lo_ns;
 }
 
+/* How far off a time within the look can be, at most. */
+static uint64_t bound_ns(const struct xvt_clock_look *k)
+{
+	return xvt_u64_sum(xvt_u64_larger(k->last_ns > k->lo_ns ? k->last_ns - k->lo_ns : 0,
+					  k->hi_ns > k->first_ns ? k->hi_ns - k->first_ns : 0),
+			   XVT_STAMP_SLACK_NS);
+}
+
 /* Extends a look by another one of its ring, if none becomes much wider by that. */
 static bool joined(struct xvt_clock_look *to, const struct xvt_clock_look *k)
 {
@@ -40,16 +48,11 @@ static bool joined(struct xvt_clock_look *to, const struct xvt_clock_look *k)
 	all.hi_ns = xvt_u64_larger(all.hi_ns, k->hi_ns);
 	if (width(&all) / 9 > width(to) / 8 || width(&all) / 9 > width(k) / 8)
 		return false;
+	/* An event beyond that has another flag, and its look has. */
+	if (all.flags == XVT_LOOK_F_BESIDE && bound_ns(&all) > XVT_SURE_NS)
+		return false;
 	*to = all;
 	return true;
-}
-
-/* How far off a time within the look can be, at most. */
-static uint64_t bound_ns(const struct xvt_clock_look *k)
-{
-	return xvt_u64_sum(xvt_u64_larger(k->last_ns > k->lo_ns ? k->last_ns - k->lo_ns : 0,
-					  k->hi_ns > k->first_ns ? k->hi_ns - k->first_ns : 0),
-			   XVT_STAMP_SLACK_NS);
 }
 
 /*

@@ -459,9 +459,13 @@ XVT_ASSERT(sizeof(struct xvt_order_source) == 32, "order source layout");
 #define XVT_EVENT_RING_MASK	0xfffffu
 #define XVT_EVENT_F_LATE	(1u << 20) /* came below a watermark already passed */
 #define XVT_EVENT_F_BACKLOG	(1u << 21) /* older than the attach */
-#define XVT_EVENT_F_UNCONFIRMED (1u << 22) /* no later clock sample confirmed its map */
+/* No later clock sample confirmed its map, or its time may be off by more than XVT_SURE_NS. */
+#define XVT_EVENT_F_UNCONFIRMED (1u << 22)
 #define XVT_EVENT_F_RECOVERED	(1u << 23) /* read past commit after its writer died */
 #define XVT_EVENT_F_CLOCK	(1u << 24) /* its clock contradicts the map; time is clamped */
+
+/* The largest bound of an event without XVT_EVENT_F_UNCONFIRMED. */
+#define XVT_SURE_NS		1000000000u
 
 struct xvt_event_hdr {
 	uint64_t host_ns;

@@ -318,6 +318,10 @@ static void see_clocks(struct ring *r, unsigned int flags)
 		r->nodes[1].source = XVT_SOURCE_DRAIN;
 		r->nodes[1].segment_bound_ns = 5000000;
 	}
+	if (flags & SYNTH_WIDE) {
+		r->nodes[1].segment_bound_ns = 1000000000;
+		r->nodes[2].segment_bound_ns = 1000000001;
+	}
 	if (flags & SYNTH_CONFIRMED)
 		r->nodes[2].flags |= XVT_NODE_F_SINCE;
 }

@@ -86,7 +86,8 @@ struct synth_event {
 #define SYNTH_PAIRS	     256u  /* clock pairs, as from a hypervisor, all true */
 #define SYNTH_FTRACE	     2048u /* g1 was read out of its kernel's own ring */
 #define SYNTH_DROPS	     4096u /* the recorder dropped 4 of ring 0 */
-#define SYNTH_OLD_LOSSES     8192u /* LOST and STATS as before there was `dropped` */
+#define SYNTH_WIDE	     16384u /* segments of ring 0 to a second, and to a ns more */
+#define SYNTH_OLD_LOSSES     8192u  /* LOST and STATS as before there was `dropped` */
 
 /* The host's clock has two knees, at these times; at the first one its wall clock is set. */
 #define SYNTH_KNEE_NS	     6014999999ull

@@ -755,6 +755,34 @@ START_TEST(half_of_a_machines_events_are_within_the_median)
 }
 END_TEST
 
+/* The recorder flags what it knows of. What is measured later may make a bound larger. */
+START_TEST(an_event_that_may_be_off_by_more_than_a_second_is_flagged)
+{
+	size_t narrow = 0, wide = 0;
+	const struct xvtrace_event *ev;
+	struct xvtrace_reader *r;
+
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, EVENTS, SYNTH_WIDE);
+	synth_sink_save(&sink, made_path());
+	open_trace(0);
+	r = reader_of(XVTRACE_BOUND);
+	while (xvtrace_next(r, &ev) > 0) {
+		if (ev->kind != XVTRACE_EVENT || ev->bound_ns < 1000000000 ||
+		    ev->bound_ns == XVTRACE_NO_BOUND)
+			continue;
+		narrow += ev->bound_ns == 1000000000;
+		wide += ev->bound_ns == 1000000001;
+		ck_assert_uint_eq(!!(ev->flags & XVTRACE_UNCONFIRMED), ev->bound_ns > 1000000000);
+	}
+	ck_assert_uint_gt(narrow, 0);
+	ck_assert_uint_gt(wide, 0);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 /* A time that contradicts its clock has none, nor a guess without a look at its ring. */
 START_TEST(new_times_have_new_bounds)
 {
@@ -913,6 +941,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, two_recordings_in_a_folder_are_each_in_order);
 	tcase_add_loop_test(t, what_is_missing_in_a_damaged_file_has_a_cause, 0, 3);
 	tcase_add_test(t, bounds_are_given_on_request);
+	tcase_add_test(t, an_event_that_may_be_off_by_more_than_a_second_is_flagged);
 	tcase_add_loop_test(t, half_of_a_machines_events_are_within_the_median, 0, 4);
 	tcase_add_test(t, new_times_have_new_bounds);
 	tcase_add_test(t, a_part_is_read_by_the_index_and_not_counted);

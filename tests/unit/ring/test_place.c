@@ -206,6 +206,54 @@ START_TEST(a_time_that_nothing_bounds_is_a_guess)
 }
 END_TEST
 
+/* What is sure to be on one side of a border, or between two nodes but for a clock that was set
+ * back later, may be as far off as a guess. */
+START_TEST(a_time_that_is_off_by_more_than_a_second_is_a_guess)
+{
+	const bool wide = _i % 2;
+	const uint64_t most = 1000 * MS - XVT_STAMP_SLACK_NS + wide;
+	const uint32_t flags = wide ? XVT_EVENT_F_UNCONFIRMED : 0;
+
+	if (_i < 2) {
+		engine_write(&e, 0, 50 * MS);
+		seen(50 * MS - US, 50 * MS + most);
+		engine_end(&e);
+		ck_event(0, 50 * MS, flags);
+		ck_beside(0, 50 * MS - US, 50 * MS + most);
+		return;
+	}
+	engine_at(&e, 0, 120 * MS, 3000 * MS);
+	engine_at(&e, 0, 220 * MS, 3100 * MS);
+	engine_write(&e, 0, 110 * MS);
+	seen(2990 * MS - most, 3050 * MS);
+	engine_end(&e);
+	ck_event(0, 2990 * MS, flags);
+	ck_beside(0, 2990 * MS - most, 3000 * MS);
+}
+END_TEST
+
+/* The clock lost most of a second between two nodes, or more than one. No run is on such a line. */
+START_TEST(a_time_on_a_line_that_is_off_by_more_than_a_second_is_a_guess)
+{
+	const bool wide = _i;
+
+	engine_at(&e, 0, 200100 * MS, (wide ? 201200 : 201000) * MS);
+	ck_assert_uint_eq(xvt_clock_map_last(&r->clock.map)->epoch, 0);
+	engine_node(&e, 0, 201300 * MS);
+	engine_write(&e, 0, 100000 * MS);
+	engine_write(&e, 0, 100100 * MS);
+	seen(100000 * MS, 101000 * MS);
+	engine_end(&e);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(e.out[i].flags, wide ? XVT_EVENT_F_UNCONFIRMED : 0);
+		if (wide)
+			ck_beside(i, 100000 * MS, 101000 * MS);
+		else
+			ck_assert(!e.written[i].beside);
+	}
+}
+END_TEST
+
 /* The ring's clock was taken for another one until 60 ms. */
 START_TEST(what_was_written_before_the_rate_was_known_is_a_guess)
 {
@@ -495,6 +543,8 @@ Suite *ring_place_suite(void)
 	tcase_add_test(t, the_epoch_word_is_a_limit_on_each_side);
 	tcase_add_loop_test(t, a_record_waits_for_a_measurement_after_its_copy, 0, 2);
 	tcase_add_loop_test(t, a_time_that_nothing_bounds_is_a_guess, 0, 6);
+	tcase_add_loop_test(t, a_time_that_is_off_by_more_than_a_second_is_a_guess, 0, 4);
+	tcase_add_loop_test(t, a_time_on_a_line_that_is_off_by_more_than_a_second_is_a_guess, 0, 2);
 	tcase_add_loop_test(t, a_guess_by_a_false_rate_has_what_the_drain_saw, 0, 2);
 	tcase_add_loop_test(t, without_a_rate_the_drain_alone_bounds_a_time, 0, 2);
 	tcase_add_test(t, what_was_written_before_the_rate_was_known_is_a_guess);

@@ -211,6 +211,28 @@ START_TEST(looks_of_other_moments_rings_and_kinds_are_not_joined)
 }
 END_TEST
 
+/* Both events are within a second, and by one look for both the first one is not. */
+START_TEST(looks_are_not_joined_beyond_what_an_event_without_a_flag_may_have)
+{
+	const uint64_t most = 1000000000 - XVT_STAMP_SLACK_NS, later = _i ? US : 0;
+	const struct seen a = { 0, BESIDE, 2 * NS, 2 * NS - US, 2 * NS + most - US, 0 };
+	const struct seen b = {
+		0, BESIDE, 2 * NS + 2 * US, 2 * NS - US, 2 * NS + most + later, 16
+	};
+
+	note(&a);
+	note(&b);
+	ck_assert_uint_eq(s->looks.count, 1 + _i);
+	if (_i)
+		return;
+	ck_look(0, a.ns, b.ns, a.lo_ns, b.hi_ns);
+	s->looks.count = 0;
+	note(&(struct seen){ 0, GUESS, a.ns, a.lo_ns, a.hi_ns, 0 });
+	note(&(struct seen){ 0, GUESS, b.ns, b.lo_ns, b.hi_ns + US, 16 });
+	ck_assert_uint_eq(s->looks.count, 1);
+}
+END_TEST
+
 START_TEST(where_nothing_is_proven_there_is_no_look)
 {
 	static const struct seen none[] = {
@@ -299,6 +321,8 @@ Suite *session_looks_suite(void)
 	tcase_add_test(t, the_greatest_bound_is_that_of_the_looks);
 	tcase_add_loop_test(t, looks_of_other_moments_rings_and_kinds_are_not_joined, 0, 12);
 	tcase_add_test(t, a_run_on_its_line_has_one_look_for_all_its_parts);
+	tcase_add_loop_test(t, looks_are_not_joined_beyond_what_an_event_without_a_flag_may_have, 0,
+			    2);
 	tcase_add_test(t, where_nothing_is_proven_there_is_no_look);
 	tcase_add_test(t, each_guess_has_a_look_even_if_nothing_is_known);
 	tcase_add_test(t, guesses_of_many_rings_take_a_look_for_each_ring);
