@@ -4,6 +4,7 @@
  * (clock_kinds.c) that is computed from the host's counter, so the true time of every event is
  * known: it is in the event's payload.
  *
+ *	guests --list	the kinds of clocks, and the class of each
  *	guests FOLDER SEED RINGS SECONDS [--kinds A,B] [--each N] [--overwrite] [--rate N]
  *
  * makes FOLDER/m0, FOLDER/m1, ..., prints a line for each of them and "ready", and simulates.
@@ -534,7 +535,8 @@ static void on_signal(int sig)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: guests FOLDER SEED RINGS SECONDS [--kinds A,B] [--each N] "
+	fprintf(stderr, "usage: guests --list\n"
+			"       guests FOLDER SEED RINGS SECONDS [--kinds A,B] [--each N] "
 			"[--overwrite] [--rate N]\n");
 	return 2;
 }
@@ -565,8 +567,18 @@ static int take_options(int argc, char **argv)
 	return argc - optind == 4 ? 0 : -EINVAL;
 }
 
+static int list(void)
+{
+	for (int i = 0; i < clock_kinds_count; i++)
+		printf("%s %s\n", clock_kinds[i].promised ? "promised" : "excluded",
+		       clock_kinds[i].name);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "--list"))
+		return list();
 	if (take_options(argc, argv))
 		return usage();
 	opt.folder = argv[optind];
