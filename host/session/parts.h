@@ -246,6 +246,9 @@ struct xvt_owner {
 	int64_t clocks_left;	   /* clocks.c: ticks that its machines' measurements may take */
 	size_t nr_asked;	   /* clocks.c: measurements in progress */
 	size_t writing;		   /* space.c: machines that have given an event */
+	size_t accounts;	   /* space.c: machines with an account of the space */
+	uint64_t disk_wanted;	   /* space.c: of disk_space, by what its machines have used */
+	uint64_t disk_part;	   /* space.c: of disk_space, of each of its machines */
 	size_t reading;		   /* share.c: machines of which the pass before read something */
 };
 

@@ -10,10 +10,12 @@
  *
  * A largest size (max_bytes), and the rest of a nearly full disk, are divided equally between the
  * users with machines that write, and then between these machines. Machines that have given no
- * event yet lend their shares, but for an eighth of all. Space that comes back, as of a removed
- * file, is taken off what each has used. Events of a machine whose share is used up are dropped
- * here and counted (`dropped`). A LOST record reports them before the next written event of their
- * ring, or once a second.
+ * event yet lend their shares, but for an eighth of all. Of a nearly full disk, machines that write
+ * little lend, too: a machine keeps as much as LENDER_TIMES what it has used. So one that writes at
+ * a sixteenth of another's rate, or faster, has its whole share. Space that comes back, as of a
+ * removed file, is taken off what each has used. Events of a machine whose share is used up are
+ * dropped here and counted (`dropped`). A LOST record reports them before the next written event of
+ * their ring, or once a second.
  */
 #include "session/parts.h"
 
@@ -31,6 +33,8 @@
 #define LOOK_BYTES     (256u << 10) /* written to the file between two checks of the disk */
 #define REST_PART      8u	    /* of the rest: for clocks, counters and notes */
 #define IDLE_PART      8u	    /* for machines that have given no event yet */
+#define LENDER_PART    4u  /* of its share of the disk, which another machine keeps at least */
+#define LENDER_TIMES   16u /* of what it has used: the same */
 #define NOTE_SECONDS   10u
 
 bool xvt_session_disk_full(const struct xvt_session *s)
@@ -83,13 +87,101 @@ static void count_writing(struct xvt_session *s)
 	}
 }
 
-/* The machine's share of `space`. */
+/* The machine's share of `space`, of a file. */
 static uint64_t part_of(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t space)
 {
 	if (s->any_idle)
 		space -= space / IDLE_PART;
 	space /= s->writing ? s->writing : 1;
 	return space / (vm->owner->writing ? vm->owner->writing : 1);
+}
+
+/* ------------------------------------------------------------------ the rest of the disk */
+
+/*
+ * Returns the part of each of `n`, of whom each wants wants(arg, i) of `space`: who wants less than
+ * an equal part lends the rest of it. So that who lends can want more from check to check, the part
+ * is the same for all. Where all have what they want, what is left is added to the largest.
+ */
+static uint64_t equal_part(uint64_t space, size_t n, uint64_t (*wants)(const void *arg, size_t i),
+			   const void *arg)
+{
+	uint64_t part = n ? space / n : space, before, rest, most;
+	size_t more, i;
+
+	do { /* it rises, and what wants less than it becomes more: at most n times */
+		before = part;
+		rest = space;
+		most = more = 0;
+		for (i = 0; i < n; i++) {
+			const uint64_t want = wants(arg, i);
+
+			if (want > part)
+				more++;
+			else
+				rest -= want < rest ? want : rest;
+			most = xvt_u64_larger(most, want);
+		}
+		part = xvt_u64_larger(part, more ? rest / more : most + rest);
+	} while (more && part > before);
+	return part;
+}
+
+/* A user's machines, for equal_part(). */
+struct owned {
+	struct xvt_session *s;
+	const struct xvt_owner *owner;
+	uint64_t share; /* of each, if none lent */
+};
+
+static uint64_t machine_wants(const void *arg, size_t i)
+{
+	const struct owned *o = arg;
+	const struct xvt_vm *vm = o->s->vms[i];
+	const struct xvt_vm_space *sp = &vm->space;
+
+	if (vm->owner != o->owner || !has_account(vm))
+		return 0;
+	return xvt_u64_larger(o->share / (sp->writes ? LENDER_PART : IDLE_PART),
+			      xvt_u64_scale(sp->disk_used, LENDER_TIMES, 1));
+}
+
+static uint64_t owner_wants(const void *arg, size_t i)
+{
+	return ((const struct xvt_session *)arg)->owners[i]->disk_wanted;
+}
+
+/* Divides disk_space: sets the part of each machine of each user. */
+static void share_disk(struct xvt_session *s)
+{
+	uint64_t part;
+	size_t i, j, owners = 0;
+
+	for (i = 0; i < s->nr_owners; i++)
+		s->owners[i]->accounts = 0;
+	for (i = 0; i < s->nr_vms; i++)
+		owners += has_account(s->vms[i]) && !s->vms[i]->owner->accounts++;
+	for (i = 0; i < s->nr_owners; i++) {
+		struct xvt_owner *o = s->owners[i];
+		struct owned owned = { s, o, 0 };
+
+		o->disk_wanted = 0;
+		if (!o->accounts)
+			continue;
+		owned.share = s->disk_space / owners / o->accounts;
+		for (j = 0; j < s->nr_vms; j++)
+			o->disk_wanted += machine_wants(&owned, j);
+	}
+	part = equal_part(s->disk_space, s->nr_owners, owner_wants, s);
+	for (i = 0; i < s->nr_owners; i++) {
+		struct xvt_owner *o = s->owners[i];
+		struct owned owned = { s, o, 0 };
+
+		if (!o->accounts)
+			continue;
+		owned.share = s->disk_space / owners / o->accounts;
+		o->disk_part = equal_part(part, s->nr_vms, machine_wants, &owned);
+	}
 }
 
 /* Bytes of events that compress to `bytes` of the file. */
@@ -190,8 +282,7 @@ static bool used_up(const struct xvt_session *s, const struct xvt_vm *vm, struct
 		    uint64_t bytes)
 {
 	sp->file_over |= s->opt.max_bytes && sp->used + bytes > part_of(s, vm, s->file_space);
-	return sp->file_over ||
-	       (s->disk_split && sp->disk_used + bytes > part_of(s, vm, s->disk_space));
+	return sp->file_over || (s->disk_split && sp->disk_used + bytes > vm->owner->disk_part);
 }
 
 static void say_used_up(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm_space *sp)
@@ -255,6 +346,8 @@ bool xvt_session_space_limited(struct xvt_session *s)
 	}
 	if (s->opt.max_bytes || s->disk_split)
 		count_writing(s);
+	if (s->disk_split)
+		share_disk(s);
 	if (s->off_clock && xvt_session_disk_full(s))
 		s->dropping = true; /* the end of a recording does not wait for space */
 	return s->opt.max_bytes || s->disk_split || s->dropping || s->drops_wait;

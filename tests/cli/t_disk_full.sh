@@ -123,6 +123,38 @@ check "the trace verifies" "$xvtrace" verify "$disk/t.xvt"
 check "everything adds up" says "$disk/t.xvt" "$adds_up"
 check "nothing of the other is missing" says "$disk/t.xvt" '.vms[] | select(.name == "b") | .lost == 0 and .events >= 500'
 
+# -- machines that write little lend what they have of it: 8 MiB are left, the files of one recording take 4
+
+# beside NUMBER: a guest's events beside so many machines, of which each has an event a second
+beside() {
+	local crowd=
+	mountpoint -q "$disk" && umount "$disk"
+	mount -t tmpfs -o size=100M t "$disk"
+	head -c 92M /dev/zero >"$disk/fill"
+	rm -rf "$work/made" "$work/crowd"
+	mkdir "$work/crowd"
+	guest a --count 10000 --rate 1000 --size 1000
+	if [ "$1" -gt 0 ]; then
+		"$BUILD/tests/tools/xvt-many" "$work/crowd" idle "$1" write >"$work/made" &
+		pids+=($!)
+		poll test -s "$work/made"
+	fi
+	"$xvtrace" record -o "$disk/set/" --control "$work/ctl" -r a="$work/a" -r "$work/crowd/*" --rotate-size 1M --keep-size 4M 2>"$work/err" &
+	recorder=$!
+	pids+=($recorder)
+	check "$1 machines beside it: they write" poll asked ".recorders[0].vms | length == $1 + 1 and all(.rings[0].events > 0)"
+	check "$1 machines: what the guest writes comes" poll asked '.recorders[0].vms[] | select(.name == "a") | .rings[0].attempted >= 10000'
+	check "$1 machines: nothing of it is dropped" asked '.recorders[0].vms[] | select(.name == "a") | .rings[0] | .events >= 10000 and .lost_by.dropped == 0'
+	check "$1 machines: the disk was split" said "the disk is nearly full"
+	kill -TERM $recorder
+	wait $recorder
+	check "$1 machines: it ends in order" test $? -eq 0
+	ends
+	messages
+}
+beside 1
+beside 200
+
 # -- a file that has a largest size
 
 umount "$disk"
