@@ -49,8 +49,9 @@ lv_start() {
 	# virtlogd first: libvirtd needs it for the console's log.
 	for daemon in virtlogd libvirtd; do
 		command -v $daemon >/dev/null || { lv_skip "$daemon not found; install the package libvirt-daemon-system" || return; }
-		# One that runs is another user's; a pid file of ours must not hide theirs. Users may have some for their sessions.
-		! pgrep -x -U 0 $daemon >/dev/null || continue
+		# One that runs is another user's; a pid file of ours must not hide theirs. Users may have some for their sessions,
+		# and containers theirs.
+		! pgrep --ns $$ --nslist pid -x -U 0 $daemon >/dev/null || continue
 		# -d returns when it answers. -t: where nothing is left to stop it, it ends by itself when it has no clients
 		# and no domains.
 		# shellcheck disable=SC2046,SC2086 # no words if there is no configuration

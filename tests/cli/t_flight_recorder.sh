@@ -148,7 +148,7 @@ check "has it again" has "$(folder)/flight.xvt" again 1
 # --- one that stands still inside an event delays nothing of the recorder
 freeze $writer
 begun() { find "$set/snapshots" -name flight.xvt -newer "$work/mark" | grep -q .; }
-children() { pgrep -x xvtrace-flight >/dev/null; }
+children() { pgrep -s 0 -x xvtrace-flight >/dev/null; }
 : >"$work/mark"
 "$xvtrace" control snapshot --control "$work/control" >"$work/slow" 2>&1 &
 slow=$!

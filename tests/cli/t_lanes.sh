@@ -84,7 +84,7 @@ check "the sum of all" eval 'tail -n 1 "$work/out" | grep -qE "^2 passed, 3 fail
 check "exit status 1" [ $rc -eq 1 ]
 
 suite long machine ': >"$SHARED/first"' 'echo $$ >"$SHARED/pid"' 'exec sleep 1000'
-suite deep own ': >"$SHARED/second"' 'exec sleep 1001.25'
+suite deep own ': >"$SHARED/second"' 'exec sleep 1001.'$$
 rm -rf "$work/shared" && mkdir "$work/shared"
 (cd "$tree" && SHARED=$work/shared BUILD=$work/build exec tests/run.sh --lanes cli/t_long cli/t_deep) >"$work/out" 2>&1 &
 runner=$!
@@ -93,6 +93,6 @@ check "an interrupted run: both are at work" poll eval '[ -s "$work/shared/pid" 
 kill -TERM $runner
 wait $runner
 check "it ends with an error" [ $? -eq 130 ]
-check "and so do its suites" poll eval '! kill -0 "$(cat "$work/shared/pid")" 2>/dev/null && ! pgrep -fx "sleep 1001.25"'
+check "and so do its suites" poll eval '! kill -0 "$(cat "$work/shared/pid")" 2>/dev/null && ! pgrep -fx "sleep 1001.$$"'
 check "and it leaves no files of its own" [ -z "$(find "$work/build/tests/logs" -name '*.[0-9]*')" ]
 [ $failures -eq 0 ]
