@@ -11,10 +11,12 @@
  * STAMP is the largest before_stamp of the ring so far. The first holds because it is a value that
  * the vCPU's clock had had by BEFORE. The second holds because the ring was idle (nest == 0, commit
  * == resv) at some moment after AFTER, and before_stamp was that of its newest event then, or
- * became larger: write_stamp can be of an older event, which others interrupted. Both presume that
- * no vCPU's clock goes back.
+ * became larger: write_stamp can be of an older event, which others interrupted. Where memory went
+ * back, as by loadvm or a migration's copy, it may be smaller, and then AFTER is unknown. Both
+ * presume that no vCPU's clock goes back.
  *
  *   xvt-watch REGION QMP MS [GAP:LENGTH]...
+ *   xvt-watch REGION - MS
  *
  * GAP ms after its begin, or after the stop before, it stops the machine for LENGTH ms, through the
  * QMP socket. When an event has come after the last stop, it looks for MS more, or until SIGTERM.
@@ -113,7 +115,7 @@ static void look_at(uint32_t ring)
 		return;
 	if (stamp > largest[ring])
 		largest[ring] = stamp;
-	if (words.nest || words.commit != words.resv)
+	if (words.nest || words.commit != words.resv || stamp < largest[ring])
 		after = 0;
 	printf("look %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", xvt_load(&c->cpu), after, now_ns(),
 	       largest[ring]);
@@ -181,7 +183,8 @@ int main(int argc, char **argv)
 		die(argv[1], strerror(-err));
 	if (region.g.ring_count > RINGS_MAX)
 		die(argv[1], "too many rings");
-	connect_to(argv[2]);
+	if (strcmp(argv[2], "-") || argc > 4)
+		connect_to(argv[2]);
 	signal(SIGTERM, stop_looking);
 	for (i = 4; i < argc; i++) {
 		unsigned int gap, length;
@@ -193,7 +196,8 @@ int main(int argc, char **argv)
 	}
 	look_until_written();
 	look_until(now_ns() + strtoull(argv[3], NULL, 10) * 1000000);
-	fclose(qmp_says);
+	if (qmp_says)
+		fclose(qmp_says);
 	xvt_host_region_close(&region);
 	return fflush(stdout) ? 1 : 0;
 }

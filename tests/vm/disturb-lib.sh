@@ -216,6 +216,42 @@ migrate() {
 	d=$to
 }
 
+# ------------------------------------------------------------------ the second witness
+
+# Where the guest's clock cannot go back (QEMU's TCG), it says between which times each event of d was
+# written, whatever the recorder and the VMM do meanwhile.
+witness=''
+witness_start() {
+	witness=''
+	case $(vm_accel) in kvm*) return ;; esac
+	setpriv --pdeathsig KILL -- "$BUILD/tests/tools/xvt-watch" "$(vm_region d)" - 600000 >"$work/$1.watch" &
+	witness=$!
+}
+
+# witness_judge NAME: it ends, and the times of NAME's trace are right within their bounds, as recorded
+# and re-clocked. It would see them if they were moved by 5 ms.
+witness_judge() {
+	local how judged=$work/$1.judged
+	[ -n "$witness" ] || { echo "skip - $1: the witness presumes a clock that does not go back"; return; }
+	for how in '' reclock; do
+		# shellcheck disable=SC2086 # no word if there is none
+		"$BUILD/tests/tools/xvt-watch-judge" "$work/$1.watch" "$trace" d $how >"$judged"
+		sed "s/^/$1${how:+, re-clocked}: /" "$judged"
+		check "$1${how:+, re-clocked}: no event's bound says that it was written when it was not" \
+			zero "$judged" outside inside false
+		check "$1${how:+, re-clocked}: the witness knows an end of most events" \
+			test "$(($(figure "$judged" witnessed) * 2))" -gt "$(figure "$judged" events)"
+	done
+	need "$1: d's times are moved by 5 ms" "$BUILD/tests/tools/xvt-shift" d 5000000 "$trace" "$work/moved.xvt"
+	"$BUILD/tests/tools/xvt-watch-judge" "$work/$1.watch" "$work/moved.xvt" d >"$judged"
+	check "$1: ... and the witness says so" test "$(figure "$judged" outside)" -gt 0
+}
+
+witness_end() {
+	[ -n "$witness" ] || return 0
+	kill -TERM "$witness" && wait "$witness"
+}
+
 # ------------------------------------------------------------------ what must be true after it
 
 # An event that is flagged so has a time that was clamped to what the drain saw: verify and stat

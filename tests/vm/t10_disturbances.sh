@@ -10,9 +10,17 @@ set -u
 one() {
 	echo "== $1"
 	record_both "$1"
+	is_witnessed "$1" && witness_start "$1"
 	need "$1: done" played "$1"
 	check "$1: both go on" flow 2000
+	is_witnessed "$1" && check "$1: the witness has seen it" witness_end
 	judge "$1" "$2"
+	is_witnessed "$1" && witness_judge "$1"
+}
+
+# What stops the machine or takes its memory back, and leaves its rings.
+is_witnessed() {
+	case $1 in pause | save | migrate | snapshot) return 0 ;; *) return 1 ;; esac
 }
 
 # What each does to d's clock under QEMU's TCG: its TSC stands still while the machine is stopped,
