@@ -11,6 +11,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+enum job_state {
+	JOB_NONE,
+	JOB_WAITS,
+	JOB_RUNS,
+};
+
+/* A call that the caller does not wait for at once. */
+struct job {
+	enum job_state state;
+	void (*call)(void *arg);
+	void *arg;
+};
+
 struct xvt_workers {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
@@ -23,6 +36,8 @@ struct xvt_workers {
 	unsigned int next; /* the next number to call with, up to `count` */
 	unsigned int count;
 	unsigned int running; /* calls that have not returned */
+	struct job jobs[XVT_WORKERS_JOBS];
+	unsigned int jobs_waiting;
 };
 
 unsigned int xvt_workers_cpus(void)
@@ -50,6 +65,28 @@ static void take_calls(struct xvt_workers *w)
 		pthread_cond_broadcast(&w->changed);
 }
 
+/* With the lock held: makes the job's call. */
+static void do_job(struct xvt_workers *w, struct job *job)
+{
+	job->state = JOB_RUNS;
+	w->jobs_waiting--;
+	pthread_mutex_unlock(&w->lock);
+	job->call(job->arg);
+	pthread_mutex_lock(&w->lock);
+	job->state = JOB_NONE;
+	pthread_cond_broadcast(&w->changed);
+}
+
+/* With the lock held: one of the jobs that wait. */
+static struct job *waiting_job(struct xvt_workers *w)
+{
+	struct job *job = w->jobs;
+
+	while (job->state != JOB_WAITS)
+		job++;
+	return job;
+}
+
 static void *work(void *arg)
 {
 	struct xvt_workers *w = arg;
@@ -58,7 +95,9 @@ static void *work(void *arg)
 	w->ready++;
 	pthread_cond_broadcast(&w->changed);
 	while (!w->ends) {
-		if (w->next < w->count)
+		if (w->jobs_waiting)
+			do_job(w, waiting_job(w));
+		else if (w->next < w->count)
 			take_calls(w);
 		else
 			pthread_cond_wait(&w->changed, &w->lock);
@@ -125,6 +164,30 @@ void xvt_workers_run(void *workers, unsigned int count, void (*call)(void *arg, 
 	pthread_cond_broadcast(&w->changed);
 	take_calls(w);
 	while (w->running)
+		pthread_cond_wait(&w->changed, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void xvt_workers_begin(void *workers, unsigned int number, void (*call)(void *arg), void *arg)
+{
+	struct xvt_workers *w = workers;
+
+	pthread_mutex_lock(&w->lock);
+	w->jobs[number] = (struct job){ JOB_WAITS, call, arg };
+	w->jobs_waiting++;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void xvt_workers_wait(void *workers, unsigned int number)
+{
+	struct xvt_workers *w = workers;
+	struct job *job = &w->jobs[number];
+
+	pthread_mutex_lock(&w->lock);
+	if (job->state == JOB_WAITS)
+		do_job(w, job);
+	while (job->state == JOB_RUNS)
 		pthread_cond_wait(&w->changed, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 }

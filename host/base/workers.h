@@ -7,6 +7,7 @@
 #define XVT_WORKERS_H
 
 #define XVT_WORKERS_MOST 64u
+#define XVT_WORKERS_JOBS 64u
 
 struct xvt_workers;
 
@@ -27,7 +28,17 @@ int xvt_workers_start(struct xvt_workers **out, unsigned int count);
 void xvt_workers_run(void *workers, unsigned int count, void (*call)(void *arg, unsigned int i),
 		     void *arg);
 
-/* Ends the threads. NULL is allowed. */
+/*
+ * Has one of the threads call call(arg), while the caller goes on. number: of the job, below
+ * XVT_WORKERS_JOBS; each number has one call at a time, for which xvt_workers_wait() waits before
+ * the next. `workers` is a struct xvt_workers.
+ */
+void xvt_workers_begin(void *workers, unsigned int number, void (*call)(void *arg), void *arg);
+/* Returns when the job's call has returned, at once if it has none. The caller makes the call
+ * itself if no thread has begun it. What the call wrote, the caller sees. */
+void xvt_workers_wait(void *workers, unsigned int number);
+
+/* Ends the threads, when no job is left. NULL is allowed. */
 void xvt_workers_end(struct xvt_workers *w);
 
 #endif /* XVT_WORKERS_H */

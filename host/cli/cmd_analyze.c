@@ -10,6 +10,7 @@
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "select/select.h"
+#include "select/threads.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
 #include "rights/confine.h"
@@ -26,6 +27,7 @@ struct analyze_opts {
 	bool json;
 	bool hist;
 	bool no_pager;
+	uint64_t threads;
 };
 
 static const struct xvt_opt analyze_opts[] = {
@@ -55,6 +57,7 @@ static const struct xvt_opt analyze_opts[] = {
 		"as JSON, format xvtrace-analyze/1; all lines"),
 	XVT_TIME_OPTS(struct analyze_opts, select, "from", "to"),
 	XVT_RECLOCK_OPTS(struct analyze_opts, select.reclock, select.no_reclock),
+	XVT_THREADS_OPT(struct analyze_opts, threads),
 	XVT_NO_PAGER_OPT(struct analyze_opts, no_pager),
 	XVT_QUIET_OPT(struct analyze_opts, select.quiet),
 	XVT_OPT_END,
@@ -269,6 +272,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvt_export x = { .bound = true, .states = true };
 	static struct xvt_select all;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status, err;
+	struct xvtrace_threads threads;
+	struct xvt_workers *workers;
 	const char *const *paths;
 	unsigned int bits;
 	size_t count;
@@ -291,6 +296,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	opts.top = opts.top ? opts.top : opts.json ? 0 : TOP;
 	if (!opts.no_pager && !opts.json)
 		xvt_pager_prepare();
+	workers = xvt_threads_start(&threads, opts.threads, paths, count);
+	xvt_threads_background(&x.background, workers);
 	xvt_confine(false);
 	all = opts.select;
 	all.vm.n = all.cpu.n = all.pid.n = all.comm.n = all.event.n = 0;
@@ -301,6 +308,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 			xvt_select_close(&all, &x, true);
 	}
 	if (status) {
+		xvt_workers_end(workers);
 		xvt_pager_end();
 		return status;
 	}
@@ -308,6 +316,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_pager_begin();
 	err = analyze(&opts, bits, &x);
 	status = xvt_select_close(&all, &x, err);
+	xvt_workers_end(workers);
 	xvt_pager_end();
 	return status;
 }

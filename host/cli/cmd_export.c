@@ -14,6 +14,7 @@
 #include "select/beside.h"
 #include "cli/cmd.h"
 #include "select/select.h"
+#include "select/threads.h"
 #include "cli/watch.h"
 #include "record/standard.h"
 #include "record/trace_path.h"
@@ -28,6 +29,7 @@ struct export_opts {
 	const char *begin; /* older names of --from and --to */
 	const char *end;
 	uint64_t dat_version;
+	uint64_t threads;
 	struct xvt_select select;
 };
 
@@ -36,6 +38,7 @@ static const struct xvt_opt export_opts[] = {
 		"what to write; see below"),
 	XVT_OPT(struct export_opts, dat_version, "dat-version", 0, XVT_OPT_COUNT, "6|7",
 		"dat: 6 for trace-cmd before 3.1"),
+	XVT_THREADS_OPT(struct export_opts, threads),
 	XVT_SELECT_OPTS(struct export_opts, select, "from", "to"),
 	XVT_OPT(struct export_opts, begin, "begin", 0, XVT_OPT_STRING, "T", "the same as --from"),
 	XVT_OPT(struct export_opts, end, "end", 0, XVT_OPT_STRING, "T", "the same as --to"),
@@ -356,6 +359,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct export_opts o;
 	static struct xvt_beside beside;
 	struct xvt_export x = { 0 };
+	struct xvtrace_threads threads;
+	struct xvt_workers *workers;
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
 	const struct format *format;
 	const char *const *paths;
@@ -389,17 +394,21 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	/* Without the thread the export takes longer, and does the same. */
 	if (format->to_dir == xvt_export_dat && o.dat_version != 6)
 		xvt_dat_thread_start(&x.dat_thread);
+	workers = xvt_threads_start(&threads, o.threads, paths, count);
+	xvt_threads_background(&x.background, workers);
 	xvt_confine(true);
 	xvt_beside_look(paths, count, &beside);
 	status = xvt_select_open_several(&o.select, paths, count, &x);
 	if (status) {
 		xvt_dat_thread_end(x.dat_thread);
+		xvt_workers_end(workers);
 		return status;
 	}
 	err = format->once ? write_once(&x, format, to, o.select.quiet)
 			   : write_out(&x, format, to, o.select.quiet);
 	xvt_dat_thread_end(x.dat_thread);
 	status = end_empty(to, xvt_select_close(&o.select, &x, err));
+	xvt_workers_end(workers);
 	if (!o.select.quiet && !err)
 		xvt_beside_say(&beside, cmd->name);
 	return status;

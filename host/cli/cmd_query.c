@@ -22,6 +22,7 @@
 #include "cli/pager.h"
 #include "cli/rows.h"
 #include "select/select.h"
+#include "select/threads.h"
 #include "cli/unfinished.h"
 #include "query/query.h"
 #include "record/standard.h"
@@ -36,6 +37,8 @@ struct query_opts {
 	const char *save;
 	uint64_t time_ns;
 	uint64_t memory_bytes;
+	uint64_t threads;
+	struct xvtrace_background background;
 	bool csv;
 	bool json;
 	bool reclock;
@@ -55,6 +58,7 @@ static const struct xvt_opt query_opts[] = {
 		"take at most D of CPU time (60s)"),
 	XVT_OPT(struct query_opts, memory_bytes, "memory", 0, XVT_OPT_SIZE, "SIZE",
 		"take at most SIZE of memory for rows (512M)"),
+	XVT_THREADS_OPT(struct query_opts, threads),
 	XVT_RECLOCK_OPTS(struct query_opts, reclock, no_reclock),
 	XVT_NO_PAGER_OPT(struct query_opts, no_pager),
 	XVT_QUIET_OPT(struct query_opts, quiet),
@@ -169,6 +173,7 @@ static int query(const struct query_opts *opts, struct xvtrace *trace, unsigned 
 				 : 0,
 		.memory_bytes = opts->memory_bytes,
 		.stop = &stop,
+		.background = opts->background,
 		.whole = !(flags & XVTRACE_PART),
 		.save = unfinished,
 	};
@@ -303,6 +308,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct query_opts opts;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status;
+	struct xvtrace_threads threads;
+	struct xvt_workers *workers;
 	struct xvtrace *trace;
 	const char *const *paths;
 	unsigned int flags;
@@ -338,11 +345,14 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	opts.memory_bytes = opts.memory_bytes ? opts.memory_bytes : MEMORY_BYTES;
 	if (!opts.no_pager && !opts.json && !opts.csv && !unfinished)
 		xvt_pager_prepare();
+	workers = xvt_threads_start(&threads, opts.threads, paths, count);
+	xvt_threads_background(&opts.background, workers);
 	begin_timer(opts.time_ns);
 	xvt_confine(unfinished != NULL);
 	writer = xvt_beside_writer_of(paths, count);
 	flags = flags_for(argv[argc - 1]);
 	if (xvt_open_several(&trace, paths, count, flags, opts.quiet)) {
+		xvt_workers_end(workers);
 		xvt_pager_end();
 		return end_save(opts.save, XVT_EXIT_FAIL);
 	}
@@ -350,6 +360,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_confine_opened();
 	xvt_pager_begin();
 	status = query(&opts, trace, flags, argv[argc - 1]);
+	xvt_workers_end(workers);
 	xvt_pager_end();
 	status = end_save(opts.save, status);
 	if (xvt_say_damage(trace, writer, opts.quiet || status) && !status)

@@ -10,6 +10,7 @@
 #include "select/beside.h"
 #include "cli/cmd.h"
 #include "select/empty.h"
+#include "select/threads.h"
 #include "cli/pager.h"
 #include "select/select.h"
 #include "summary/summary.h"
@@ -28,6 +29,7 @@ struct summary_opts {
 	bool quiet;
 	bool reclock;
 	bool no_reclock;
+	uint64_t threads;
 };
 
 static const struct xvt_opt summary_opts[] = {
@@ -35,6 +37,7 @@ static const struct xvt_opt summary_opts[] = {
 		"as JSON, format xvtrace-summary/1"),
 	XVT_COLOUR_OPT(struct summary_opts, colour, "a colour for each machine"),
 	XVT_RECLOCK_OPTS(struct summary_opts, reclock, no_reclock),
+	XVT_THREADS_OPT(struct summary_opts, threads),
 	XVT_QUIET_OPT(struct summary_opts, quiet),
 	XVT_OPT_END,
 };
@@ -71,13 +74,14 @@ static bool is_utf8(void)
 }
 
 static int show(struct xvtrace *trace, const struct summary_opts *opts,
-		const struct xvt_summary_look *look)
+		const struct xvt_summary_look *look, const struct xvtrace_background *background)
 {
 	const bool reclock = opts->reclock || (xvtrace_info(trace)->ended && !opts->no_reclock);
 	static struct xvt_out out;
 	struct xvt_summary s;
 	int err = xvt_summary_read(&s, trace, reclock,
-				   opts->json ? JSON_CELLS : xvt_summary_cells(trace, look->width));
+				   opts->json ? JSON_CELLS : xvt_summary_cells(trace, look->width),
+				   background);
 
 	if (err) {
 		xvt_error(xvtrace_info(trace)->path, "%s", strerror(-err));
@@ -100,6 +104,9 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct xvt_summary_look look = { .utf8 = is_utf8() };
 	static struct xvt_beside beside;
+	struct xvtrace_background background;
+	struct xvtrace_threads threads;
+	struct xvt_workers *workers;
 	struct summary_opts opts = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), err;
 	const char *const *paths;
@@ -121,13 +128,16 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	look.width = width_of_screen();
+	workers = xvt_threads_start(&threads, opts.threads, paths, count);
+	xvt_threads_background(&background, workers);
 	xvt_confine(false);
 	xvt_beside_look(paths, count, &beside);
 	writer = xvt_beside_writer_of(paths, count);
 	if (xvt_open_several(&trace, paths, count, 0, opts.quiet))
 		return XVT_EXIT_FAIL;
 	xvt_confine_opened();
-	err = show(trace, &opts, &look);
+	err = show(trace, &opts, &look, &background);
+	xvt_workers_end(workers);
 	damaged = xvt_say_damage(trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
 		xvt_beside_say(&beside, cmd->name);

@@ -4,6 +4,7 @@
 #define XVT_LIB_PARTS_H
 
 #include "decode/decode.h"
+#include "lib/ahead.h"
 #include "lib/gaps.h"
 #include "lib/states.h"
 #include "lib/xvtrace.h"
@@ -239,9 +240,14 @@ struct xvtrace_reader {
 	bool stopped;			/* of the whole: watch() has ended the reading */
 	struct xvt_lib_event event;	/* the last one */
 	struct xvt_cursor cursor;
-	struct xvt_reclock *reclock;  /* with XVTRACE_RECLOCK, used instead of the cursor */
-	const uint64_t *bound_ns;     /* of the reclock's last event; NULL: not wanted */
-	struct xvt_bounds *bounds;    /* with XVTRACE_BOUND */
+	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, used instead of the cursor */
+	struct xvt_ahead *by_thread; /* used instead of both; NULL: the reader fetches alone */
+	const uint64_t *bound_ns;    /* of the reclock's last event; NULL: not wanted */
+	uint64_t range_from_ns;	     /* of the records that are fetched */
+	uint64_t range_to_ns;
+	struct xvtrace_background *background; /* NULL: there is none */
+	unsigned int slot;		       /* of it */
+	struct xvt_bounds *bounds;	       /* with XVTRACE_BOUND */
 	struct xvt_counted *counted;  /* with XVTRACE_COUNTS: by ring; the last: unknown rings */
 	struct xvt_bounds *stats;     /* for xvtrace_reader_counts() */
 	struct xvtrace_counts counts; /* of the last one */
@@ -252,8 +258,7 @@ struct xvtrace_reader {
 	struct xvt_gaps gaps;		/* with XVTRACE_GAPS */
 	struct xvt_event ahead;		/* the event behind the states that are given first */
 	bool has_ahead;
-	bool main_done;	       /* there are no more events */
-	uint64_t states_to_ns; /* end of the range */
+	bool main_done; /* there are no more events */
 	unsigned int flags;
 	bool begun;
 	bool is_plain;	/* begun, and nothing but types decides which events are wanted */

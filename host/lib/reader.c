@@ -81,6 +81,7 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	for (size_t i = 0; i < r->member_count; i++)
 		xvtrace_reader_free(r->members[i]);
 	free(r->members);
+	xvt_ahead_free(r->by_thread);
 	xvt_reclock_free(r->reclock);
 	xvt_bounds_free(r->bounds);
 	xvt_bounds_free(r->stats);
@@ -96,8 +97,10 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 		free(type->places);
 		free(type);
 	}
-	if (!r->whole)
+	if (!r->whole) {
 		free_choices(r);
+		free(r->background);
+	}
 	free(r->text);
 	free(r->format);
 	free(r->tally);
@@ -250,6 +253,20 @@ int xvtrace_reader_watch(struct xvtrace_reader *r, const volatile int *flag,
 	return 0;
 }
 
+int xvtrace_reader_ahead(struct xvtrace_reader *r, const struct xvtrace_background *by)
+{
+	if (r->begun)
+		return -EBUSY;
+	if (!by->slots || r->part_of || r->trace->growing)
+		return -EINVAL;
+	if (!r->background)
+		r->background = malloc(sizeof(*r->background));
+	if (!r->background)
+		return -ENOMEM;
+	*r->background = *by;
+	return 0;
+}
+
 /* -- the begin ---------------------------------------------------------------------- */
 
 static bool wall_given(const struct xvtrace_reader *r)
@@ -316,6 +333,44 @@ static int begin_states(struct xvtrace_reader *r)
 	return err;
 }
 
+/* Make what the reader needs to fetch records alone. */
+static int prepare_alone(struct xvtrace_reader *r)
+{
+	int err = 0;
+
+	if (r->flags & XVTRACE_RECLOCK && !r->reclock)
+		err = xvt_reclock_new(&r->reclock, r->trace->t);
+	if (!err && r->flags & XVTRACE_BOUND) {
+		if (r->reclock)
+			r->bound_ns = xvt_reclock_want_bounds(r->reclock);
+		else if (!r->bounds)
+			err = xvt_bounds_new(&r->bounds, r->trace->t);
+	}
+	return err;
+}
+
+static int begin_alone(struct xvtrace_reader *r)
+{
+	const uint64_t from_ns = r->range_from_ns, to_ns = r->range_to_ns;
+
+	if (!r->reclock)
+		return xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
+	return r->part_of || (r->whole && r->whole->part_of)
+		       ? xvt_reclock_begin_part(r->reclock, from_ns, to_ns)
+		       : xvt_reclock_begin(r->reclock, from_ns, to_ns);
+}
+
+/* Have the thread fetch no more. */
+static int end_by_thread(struct xvtrace_reader *r)
+{
+	int err;
+
+	xvt_ahead_free(r->by_thread);
+	r->by_thread = NULL;
+	err = prepare_alone(r);
+	return err ? err : begin_alone(r);
+}
+
 /* Go to the first state and the first record in the range that are not before ns. */
 static int begin_at(struct xvtrace_reader *r, uint64_t ns)
 {
@@ -324,14 +379,13 @@ static int begin_at(struct xvtrace_reader *r, uint64_t ns)
 
 	if (wall_given(r))
 		host_range(r, &from_ns, &to_ns);
-	r->states_to_ns = to_ns;
+	r->range_from_ns = from_ns;
+	r->range_to_ns = to_ns;
 	for (s->at = 0; s->at < s->count && s->v[s->at].ns < from_ns;)
 		s->at++;
-	if (!r->reclock)
-		return xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
-	return r->part_of || (r->whole && r->whole->part_of)
-		       ? xvt_reclock_begin_part(r->reclock, from_ns, to_ns)
-		       : xvt_reclock_begin(r->reclock, from_ns, to_ns);
+	if (!r->by_thread)
+		return begin_alone(r);
+	return xvt_ahead_begin(r->by_thread, from_ns, to_ns) ? end_by_thread(r) : 0;
 }
 
 /* Number of machines of the whole. */
@@ -357,6 +411,23 @@ static void find_sources(struct xvtrace_reader *r)
 	}
 }
 
+/* Make what fetches the records. */
+static int prepare(struct xvtrace_reader *r)
+{
+	const bool reclock = r->flags & XVTRACE_RECLOCK;
+	int err = -EAGAIN;
+
+	if (r->background)
+		err = xvt_ahead_new(&r->by_thread, r->trace->t, reclock, r->background, r->slot);
+	if (err)
+		return err == -EAGAIN ? prepare_alone(r) : err;
+	if (r->flags & XVTRACE_BOUND && reclock)
+		r->bound_ns = xvt_ahead_want_bounds(r->by_thread);
+	else if (r->flags & XVTRACE_BOUND)
+		err = xvt_bounds_new(&r->bounds, r->trace->t);
+	return err;
+}
+
 static int begin(struct xvtrace_reader *r)
 {
 	struct xvt_trace *t = r->trace->t;
@@ -377,14 +448,8 @@ static int begin(struct xvtrace_reader *r)
 		r->counted = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->counted));
 		err = r->counted ? 0 : -ENOMEM;
 	}
-	if (!err && r->flags & XVTRACE_RECLOCK && !r->reclock)
-		err = xvt_reclock_new(&r->reclock, t);
-	if (!err && r->flags & XVTRACE_BOUND) {
-		if (r->reclock)
-			r->bound_ns = xvt_reclock_want_bounds(r->reclock);
-		else
-			err = xvt_bounds_new(&r->bounds, t);
-	}
+	if (!err)
+		err = prepare(r);
 	r->learns = r->counted || r->states.count;
 	r->is_plain = !r->picky && !r->learns && !r->by_event && !r->limit;
 	return err ? err : begin_at(r, 0);
@@ -643,7 +708,7 @@ static bool state_is_next(const struct xvtrace_reader *r, uint64_t ns)
 {
 	const struct xvt_states *s = &r->states;
 
-	return s->at < s->count && s->v[s->at].ns <= ns && s->v[s->at].ns <= r->states_to_ns;
+	return s->at < s->count && s->v[s->at].ns <= ns && s->v[s->at].ns <= r->range_to_ns;
 }
 
 /* 1: it is the event. 0: it is not wanted. Else -errno. */
@@ -674,6 +739,35 @@ static int give_state(struct xvtrace_reader *r)
 	       (!r->by_event || content_wanted(r, e));
 }
 
+static inline int fetch_alone(struct xvtrace_reader *r, struct xvt_event *ev)
+{
+	return r->reclock ? xvt_reclock_next(r->reclock, ev) : xvt_cursor_next(&r->cursor, ev);
+}
+
+/* The thread gave no further record for which it can answer: go on alone behind those. */
+static __attribute__((noinline)) int go_on_alone(struct xvtrace_reader *r, struct xvt_event *ev)
+{
+	const uint64_t given = xvt_ahead_given(r->by_thread);
+	int got = end_by_thread(r);
+
+	if (got)
+		return got;
+	got = 1;
+	for (uint64_t i = 0; i <= given && got > 0; i++)
+		got = fetch_alone(r, ev);
+	return got;
+}
+
+static inline int fetch(struct xvtrace_reader *r, struct xvt_event *ev)
+{
+	int got;
+
+	if (!r->by_thread)
+		return fetch_alone(r, ev);
+	got = xvt_ahead_next(r->by_thread, ev);
+	return xvt_unlikely(got < 0) ? go_on_alone(r, ev) : got;
+}
+
 static inline int next_record(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
@@ -684,9 +778,7 @@ static inline int next_record(struct xvtrace_reader *r)
 		e->ev = r->ahead;
 		return 1;
 	}
-	got = r->main_done ? 0
-	      : r->reclock ? xvt_reclock_next(r->reclock, &e->ev)
-			   : xvt_cursor_next(&r->cursor, &e->ev);
+	got = r->main_done ? 0 : fetch(r, &e->ev);
 	r->main_done = got == 0;
 	return got;
 }
@@ -847,8 +939,7 @@ static int next(struct xvtrace_reader *r)
 			if (got || !r->is_plain)
 				return got ? got : next_chosen(r);
 		}
-		got = r->reclock ? xvt_reclock_next(r->reclock, &r->event.ev)
-				 : xvt_cursor_next(&r->cursor, &r->event.ev);
+		got = fetch(r, &r->event.ev);
 		r->read_all = got == 0;
 		if (xvt_unlikely(got <= 0))
 			return got;
@@ -872,7 +963,8 @@ static bool watch_member(void *arg, uint64_t ns)
 }
 
 /* The choices are those of the whole, which also knows what nothing matched. */
-static void share_choices(const struct xvtrace_reader *r, struct xvtrace_reader *m)
+static void share_choices(const struct xvtrace_reader *r, struct xvtrace_reader *m,
+			  unsigned int slot)
 {
 	m->flags = r->flags;
 	m->machines = r->machines;
@@ -892,6 +984,8 @@ static void share_choices(const struct xvtrace_reader *r, struct xvtrace_reader 
 	m->watch_flag = r->watch_flag;
 	m->watch = watch_member;
 	m->watch_arg = (void *)r;
+	m->background = slot < (r->background ? r->background->slots : 0) ? r->background : NULL;
+	m->slot = slot;
 }
 
 /* Fetches the next event of a member. Returns 0 or -errno. */
@@ -912,7 +1006,7 @@ int xvt_reader_begin(struct xvtrace_reader *r)
 		err = begin(r);
 	r->begun = true;
 	for (size_t i = 0; i < r->member_count && !err; i++) {
-		share_choices(r, r->members[i]);
+		share_choices(r, r->members[i], (unsigned int)i);
 		err = xvt_reader_begin(r->members[i]);
 	}
 	if (err)

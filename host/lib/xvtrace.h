@@ -388,6 +388,31 @@ int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 int xvtrace_reader_watch(struct xvtrace_reader *reader, const volatile int *flag,
 			 bool (*watch)(void *arg, uint64_t ns), void *arg);
 
+/* A thread of the caller, which makes calls while the caller goes on. */
+struct xvtrace_background {
+	/* Numbers of calls that can be under way: below this. */
+	unsigned int slots;
+	/* Have call(arg) made, once; for each slot, wait() comes before the next begin(). What was
+	 * written before, the call must see. */
+	void (*begin)(void *run_arg, unsigned int slot, void (*call)(void *arg), void *arg);
+	/* Return when the slot's call has returned; what it wrote must be seen then. */
+	void (*wait)(void *run_arg, unsigned int slot);
+	void *run_arg;
+};
+
+/*
+ * Have a thread fetch records, and give them their times, while the caller uses those before them.
+ * The events are the same, and so is all that the reader and the trace tell of them, once
+ * xvtrace_next() returned 0 or the reader was freed. A trace that is damaged is read by the caller
+ * alone; what was read of it before the damage was found is fetched twice then. Of several traces,
+ * each takes a slot, as far as there are. Memory: for each slot 640 KiB, the list of the trace's
+ * chunks, and what a reader takes. The other thread uses nothing that is reached by the caller's
+ * trace; it is in no call when the reader was freed, which must come before its end. Returns 0;
+ * -EBUSY after xvtrace_next(); -ENOMEM; -EINVAL: no slots, a part of xvtrace_reader_split(), or the
+ * trace is growing.
+ */
+int xvtrace_reader_ahead(struct xvtrace_reader *reader, const struct xvtrace_background *by);
+
 /*
  * Get the next event. The pointer holds until the next call. Returns 1; 0: there are no more; or
  * -errno. An end and an error are final: further calls return the same. Losses are XVTRACE_LOST

@@ -33,6 +33,8 @@ int pass_run(struct pass *p, const struct xvt_analyze_options *o)
 	int err = events_reader(p->catalog, XVTRACE_BOUND | XVTRACE_STATES | counts, &p->reader);
 
 	if (!err)
+		err = events_ahead(p->catalog, p, p->reader);
+	if (!err)
 		err = xvt_once_new(&p->once, p->catalog->trace);
 	if (!err)
 		err = xvt_analyze_new(&p->analyze, o, p->catalog->trace, p->reader);
@@ -44,6 +46,7 @@ void pass_end(struct pass *p)
 	xvt_analyze_free(p->analyze);
 	xvt_once_free(p->once);
 	xvtrace_reader_free(p->reader);
+	events_alone(p->catalog, p);
 }
 
 void pass_add_ring(struct memory *m, const struct xvtrace_ring *ring)

@@ -224,6 +224,20 @@ int events_reader(const struct catalog *c, unsigned int flags, struct xvtrace_re
 	return err ? err : xvtrace_reader_flags(*reader, c->options.flags | flags);
 }
 
+int events_ahead(struct catalog *c, const void *of, struct xvtrace_reader *reader)
+{
+	if (!c->options.background.slots || c->ahead)
+		return 0;
+	c->ahead = of;
+	return xvtrace_reader_ahead(reader, &c->options.background);
+}
+
+void events_alone(struct catalog *c, const void *of)
+{
+	if (c->ahead == of)
+		c->ahead = NULL;
+}
+
 /* Choose events of the table: each spelling of its name. */
 static int choose_names(struct event_scan *s)
 {
@@ -326,6 +340,7 @@ static int choose(struct event_scan *s)
 static void reset(struct event_scan *s)
 {
 	xvtrace_reader_free(s->reader);
+	events_alone(s->t->catalog, s);
 	s->reader = NULL;
 	s->type = NULL;
 	for (size_t i = 0; i < s->map_room; i++)
@@ -343,6 +358,8 @@ static int new_reader(struct event_scan *s)
 	struct catalog *c = s->t->catalog;
 	int err = events_reader(c, s->used >> BOUND & 1 ? XVTRACE_BOUND : 0, &s->reader);
 
+	if (!err && !s->from_ns && s->to_ns == UINT64_MAX)
+		err = events_ahead(c, s, s->reader);
 	return err ? err : choose(s);
 }
 

@@ -122,6 +122,7 @@ struct catalog {
 	struct table *tables;
 	size_t table_count;
 	double events;	       /* about so many */
+	const void *ahead;     /* the scan or pass whose reader has options.background, or NULL */
 	uint64_t memory_bytes; /* of the tables so far */
 	uint64_t unsorted, left_out;
 };
@@ -137,6 +138,10 @@ void events_free(struct table *t);
 extern const struct table_kind table_of_events;
 /* A reader with the catalog's flags and these. */
 int events_reader(const struct catalog *c, unsigned int flags, struct xvtrace_reader **reader);
+/* For a reader of all of the trace: have events fetched ahead, if no other reader of the catalog
+ * has that. `of` must call events_alone() when the reader was freed. */
+int events_ahead(struct catalog *c, const void *of, struct xvtrace_reader *reader);
+void events_alone(struct catalog *c, const void *of);
 /* Whether the statement shall end: what a reader gives 0 for, too. */
 bool events_stopped(const struct catalog *c);
 

@@ -22,8 +22,9 @@ struct xvt_query_options {
 	uint64_t memory_bytes;	  /* SQLite and the tables take this at most; 0: no limit */
 	const volatile int *stop; /* not 0: a statement that runs ends; NULL: none does */
 	const char *save; /* a new database, in which tables are made and rows are kept; or NULL */
-	bool scan;	  /* push no condition down into the reader: tests compare */
-	bool whole;	  /* the trace was opened without XVTRACE_PART: rings' counters are known */
+	struct xvtrace_background background; /* fetches events; no slots: there is none */
+	bool scan;  /* push no condition down into the reader: tests compare */
+	bool whole; /* the trace was opened without XVTRACE_PART: rings' counters are known */
 };
 
 enum xvt_query_kind {

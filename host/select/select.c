@@ -383,7 +383,11 @@ static int choose(const struct xvt_select *s, struct xvt_export *x)
 	if (err)
 		return err;
 	xvtrace_reader_limit(x->reader, s->limit > 0 ? (uint64_t)s->limit : 0);
-	return xvtrace_reader_flags(x->reader, reader_flags(s, x));
+	err = xvtrace_reader_flags(x->reader, reader_flags(s, x));
+	/* Of a part of the trace there may be less to read than it takes to begin. */
+	if (!err && x->background.slots && !xvt_select_is_part(s))
+		err = xvtrace_reader_ahead(x->reader, &x->background);
+	return err;
 }
 
 static void append(char *text, size_t size, size_t *used, const char *what, size_t count, bool many)

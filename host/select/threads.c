@@ -42,3 +42,11 @@ struct xvt_workers *xvt_threads_start(struct xvtrace_threads *threads, uint64_t 
 	threads->run_arg = w;
 	return w;
 }
+
+void xvt_threads_background(struct xvtrace_background *background, struct xvt_workers *w)
+{
+	*background = (struct xvtrace_background){ .slots = w ? XVT_WORKERS_JOBS : 0,
+						   .begin = xvt_workers_begin,
+						   .wait = xvt_workers_wait,
+						   .run_arg = w };
+}

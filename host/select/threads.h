@@ -23,4 +23,7 @@
 struct xvt_workers *xvt_threads_start(struct xvtrace_threads *threads, uint64_t wanted,
 				      const char *const *paths, size_t count);
 
+/* Have one of them fetch events for a reader: see xvtrace_reader_ahead(). NULL: there are none. */
+void xvt_threads_background(struct xvtrace_background *background, struct xvt_workers *w);
+
 #endif /* XVT_CLI_THREADS_H */

@@ -358,7 +358,8 @@ static int begin_analysis(struct xvt_summary *s)
 	return err ? err : xvt_analyze_new(&s->analyze, &o, s->trace, s->reader);
 }
 
-int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock, unsigned int cells)
+int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock, unsigned int cells,
+		     const struct xvtrace_background *background)
 {
 	const struct xvtrace_event *ev;
 	int err, got;
@@ -371,6 +372,8 @@ int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock,
 		err = xvtrace_reader_flags(s->reader, XVTRACE_STATES | XVTRACE_BOUND |
 							      XVTRACE_COUNTS |
 							      (reclock ? XVTRACE_RECLOCK : 0));
+	if (!err && background->slots)
+		err = xvtrace_reader_ahead(s->reader, background);
 	if (!err)
 		err = begin_analysis(s);
 	while (!err && (got = xvtrace_next(s->reader, &ev)) != 0)

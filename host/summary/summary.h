@@ -85,8 +85,8 @@ extern const struct xvt_summary_kind xvt_summary_kinds[XVT_SUMMARY_KINDS];
 bool xvt_summary_lacks(const struct xvt_summary_machine *m, unsigned int kind);
 
 /* Reads the whole trace once. cells: of each machine's strip. Returns 0 or -errno. */
-int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock,
-		     unsigned int cells);
+int xvt_summary_read(struct xvt_summary *s, struct xvtrace *trace, bool reclock, unsigned int cells,
+		     const struct xvtrace_background *background);
 void xvt_summary_fini(struct xvt_summary *s);
 
 /* Whether the sum of what was lost is a lower bound: a guest's kernel does not count it. */

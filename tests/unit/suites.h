@@ -111,6 +111,7 @@ Suite *dat_suite(void);
 Suite *lib_suite(void);
 Suite *analysis_suite(void);
 Suite *split_suite(void);
+Suite *ahead_suite(void);
 Suite *counting_suite(void);
 Suite *analyze_suite(void);
 Suite *query_suite(void);
