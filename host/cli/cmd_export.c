@@ -359,7 +359,6 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct export_opts o;
 	static struct xvt_beside beside;
 	struct xvt_export x = { 0 };
-	struct xvtrace_threads threads;
 	struct xvt_workers *workers;
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
 	const struct format *format;
@@ -394,7 +393,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	/* Without the thread the export takes longer, and does the same. */
 	if (format->to_dir == xvt_export_dat && o.dat_version != 6)
 		xvt_dat_thread_start(&x.dat_thread);
-	workers = xvt_threads_start(&threads, o.threads, paths, count);
+	workers = xvt_threads_start(&x.threads, o.threads, paths, count);
 	xvt_threads_background(&x.background, workers);
 	xvt_confine(true);
 	xvt_beside_look(paths, count, &beside);

@@ -72,6 +72,7 @@ struct xvt_event_class {
 	uint8_t special;		 /* enum xvt_special */
 	struct xvt_print *print;	 /* NULL: show fields as NAME=VALUE */
 	bool names;			 /* `print` shows functions by their names */
+	bool printks;			 /* and texts of the kernel by their addresses */
 	const struct xvt_format *format; /* NULL: not made from a format */
 	bool nameless;			 /* of ftrace events whose format the trace does not have */
 	/* of sched_switch: indices of the fields with names of tasks; -1: none */

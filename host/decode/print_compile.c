@@ -1037,6 +1037,17 @@ static void check_pointer(struct parser *k, struct xvt_print_piece *piece)
 	piece->pointer_kind = XVT_POINTER_ADDRESS;
 }
 
+/* Whether the node's text may be that of an address, as print.c looks it up. */
+static bool is_address(const struct xvt_node *n)
+{
+	while (n && n->op == XVT_NODE_CAST)
+		n = n->a;
+	if (n && n->op == XVT_NODE_COND)
+		return is_address(n->b) || is_address(n->c);
+	return n && n->op == XVT_NODE_FIELD &&
+	       (n->field->kind == XVT_FIELD_UINT || n->field->kind == XVT_FIELD_INT);
+}
+
 /* Parse one conversion; p is after the '%'. Returns its end, or NULL. */
 static const char *parse_conversion(struct parser *k, const char *p, struct xvt_print_piece *piece,
 				    struct args *args)
@@ -1054,6 +1065,7 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 	name_place(k, piece);
 	drop_module(k->c, piece);
 	k->c->names |= xvt_piece_is_function(piece);
+	k->c->printks |= piece->conv == 's' && is_address(piece->node);
 	if (piece->conv == 'p')
 		check_pointer(k, piece);
 	if (piece->node && piece->node->op == XVT_NODE_REFUSED)

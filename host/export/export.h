@@ -32,6 +32,7 @@ struct xvt_export {
 	bool states; /* the reader gives states of machines: XVTRACE_STATES */
 	bool counts; /* the reader counts all records: XVTRACE_COUNTS */
 	bool gaps;   /* and switches of tasks that it makes there: XVTRACE_GAPS */
+	struct xvtrace_threads threads;	      /* text, jsonl: make lines; count 0: there are none */
 	struct xvtrace_background background; /* fetches events; no slots: there is none */
 	struct xvt_once *once; /* gives no event twice; NULL: both records of it are given */
 	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them; CTF:

@@ -3,7 +3,10 @@
  * jsonl.c - one JSON object a line. The writer uses no JSON library, so that an event needs no
  * allocation and integers are exact up to 64 bits.
  */
+#include <stdlib.h>
+
 #include "export/labels.h"
+#include "export/lines.h"
 
 static void put_key(struct xvt_out *o, const char *key)
 {
@@ -184,17 +187,41 @@ static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct x
 	return 0;
 }
 
+struct jsonl {
+	const struct xvt_export *x;
+	struct xvt_labels names;
+};
+
+static void *begin(struct xvt_export *x)
+{
+	struct jsonl *j = calloc(1, sizeof(*j));
+
+	if (j)
+		*j = (struct jsonl){ .x = x, .names = { .make = put_names } };
+	return j;
+}
+
+static int put(void *state, struct xvt_out *o, const struct xvtrace_event *ev)
+{
+	struct jsonl *j = state;
+
+	if (!j->x->all && ev->kind != XVTRACE_EVENT && ev->kind != XVTRACE_STATE)
+		return 0;
+	return put_event(o, &j->names, j->x, ev);
+}
+
+static void end(void *state)
+{
+	struct jsonl *j = state;
+
+	if (j)
+		xvt_labels_fini(&j->names);
+	free(j);
+}
+
 int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o)
 {
-	struct xvt_labels names = { .make = put_names };
-	const struct xvtrace_event *ev;
-	int got, err = 0;
+	static const struct xvt_lines lines = { begin, put, end };
 
-	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
-		if (got < 0)
-			err = got;
-		else if (x->all || ev->kind == XVTRACE_EVENT || ev->kind == XVTRACE_STATE)
-			err = put_event(o, &names, x, ev);
-	xvt_labels_fini(&names);
-	return err;
+	return xvt_export_lines(x, o, &lines, true);
 }

@@ -9,19 +9,24 @@
 int xvt_labels_add(struct xvt_labels *l, const struct xvt_export *x,
 		   const struct xvtrace_type *type)
 {
-	static struct xvt_out o = { .fd = -1 };
 	struct xvt_label *label;
 
+	if (!l->made) {
+		l->made = calloc(1, sizeof(*l->made));
+		if (!l->made)
+			return -ENOMEM;
+		l->made->fd = -1;
+	}
 	if (xvt_grow_zeroed(&l->v, &l->room, type->number + 1u, sizeof(*l->v)))
 		return -ENOMEM;
-	o.used = 0;
-	l->make(&o, x, type);
+	l->made->used = 0;
+	l->make(l->made, x, type);
 	label = &l->v[type->number];
-	label->text = malloc(o.used + 1);
+	label->text = malloc(l->made->used + 1);
 	if (!label->text)
 		return -ENOMEM;
-	memcpy(label->text, o.buf, o.used);
-	label->len = o.used;
+	memcpy(label->text, l->made->buf, l->made->used);
+	label->len = l->made->used;
 	return 0;
 }
 
@@ -30,4 +35,5 @@ void xvt_labels_fini(struct xvt_labels *l)
 	for (size_t i = 0; i < l->room; i++)
 		free(l->v[i].text);
 	free(l->v);
+	free(l->made);
 }

@@ -19,6 +19,7 @@ struct xvt_labels {
 		     const struct xvtrace_type *type);
 	struct xvt_label *v; /* by number of the type */
 	size_t room;
+	struct xvt_out *made; /* where they are made */
 };
 
 /* Make the text of a type that has none. Returns 0 or -ENOMEM. */

@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "export/labels.h"
+#include "export/lines.h"
 
 int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 {
@@ -413,28 +414,47 @@ static void put_legend(struct xvt_out *o, bool colour)
 	xvt_out_str(o, colour ? "\x1b[0m\n" : "\n");
 }
 
-int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
+static void *begin(struct xvt_export *x)
 {
 	struct text *t = calloc(1, sizeof(*t));
-	const struct xvtrace_event *ev;
-	int got, err = 0;
 
 	if (!t)
-		return -ENOMEM;
+		return NULL;
 	t->x = x;
-	t->o = o;
 	t->names.make = put_name;
 	t->made.fd = -1;
 	if (x->align)
 		measure(t);
-	if (x->people)
-		put_legend(o, x->colour);
-	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
-		err = got < 0 ? got : put_event(t, ev);
+	return t;
+}
+
+static int put(void *state, struct xvt_out *o, const struct xvtrace_event *ev)
+{
+	struct text *t = state;
+
+	t->o = o;
+	return put_event(t, ev);
+}
+
+static void end(void *state)
+{
+	struct text *t = state;
+
+	if (!t)
+		return;
 	xvt_labels_fini(&t->names);
 	for (size_t i = 0; i < t->place_room; i++)
 		free(t->places[i].text);
 	free(t->places);
 	free(t);
-	return err;
+}
+
+int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
+{
+	static const struct xvt_lines lines = { begin, put, end };
+
+	if (x->people)
+		put_legend(o, x->colour);
+	/* These depend on the lines before, or have one place for all threads. */
+	return xvt_export_lines(x, o, &lines, !(x->delta || x->marks || x->bound || x->people));
 }

@@ -81,8 +81,13 @@ static void put_lost(struct xvt_out *o, const struct xvt_lib_event *e)
 const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int flags, size_t *len)
 {
 	const struct xvt_lib_event *e = xvt_lib_event(event);
-	struct xvt_out *o = e->reader->text;
+	const bool has_text = e->kept && e->kept->text && !(flags & XVTRACE_RAW);
+	struct xvt_out *o = e->kept ? e->kept->out : e->reader->text;
 
+	if (has_text) {
+		*len = e->kept->text_len;
+		return e->kept->text;
+	}
 	o->used = 0;
 	xvt_out_begin(o, XVT_LIMIT_TEXT);
 	if (event->kind == XVTRACE_LOST)
@@ -100,7 +105,9 @@ const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int f
 
 const char *xvtrace_event_comm(const struct xvtrace_event *event)
 {
-	return xvt_comm(xvt_lib_event(event)->decoder, event->pid);
+	const struct xvt_lib_event *e = xvt_lib_event(event);
+
+	return e->kept ? e->kept->comm : xvt_comm(e->decoder, event->pid);
 }
 
 const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t address)
@@ -109,7 +116,7 @@ const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t add
 	const char *module;
 	uint64_t base;
 
-	return xvt_ksym(e->decoder, e->ev.chunk_seq, address, &base, &module);
+	return e->kept ? NULL : xvt_ksym(e->decoder, e->ev.chunk_seq, address, &base, &module);
 }
 
 bool xvtrace_event_message(const struct xvtrace_event *event, struct xvtrace_message *message)

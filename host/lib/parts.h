@@ -201,13 +201,22 @@ struct xvt_lib_type {
 	struct xvtrace_field fields[];
 };
 
+/* What a copy of an event has with it; see keep.c. */
+struct xvt_lib_kept {
+	struct xvt_out *out; /* for texts */
+	const char *comm;    /* NULL: not known */
+	const char *text;    /* NULL: it depends on the record alone */
+	size_t text_len;
+};
+
 struct xvt_lib_event {
 	struct xvtrace_event pub;
 	struct xvtrace_reader *reader;
 	struct xvt_lib_type *type;
 	struct xvt_decoder *decoder;
 	struct xvt_event ev;
-	const struct xvt_state *state; /* of a STATE */
+	const struct xvt_state *state;	 /* of a STATE */
+	const struct xvt_lib_kept *kept; /* NULL: it is no copy */
 };
 
 struct xvt_cpus {

@@ -598,6 +598,30 @@ const char *xvtrace_event_comm(const struct xvtrace_event *event);
  * with an event of this reader. */
 const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t address);
 
+struct xvtrace_kept;
+
+/*
+ * Copies of events, one after the other. Unlike the event, a copy holds when the reader goes on,
+ * and other threads may use it: with xvtrace_value(), xvtrace_event_text(), xvtrace_event_comm(),
+ * which gives the name of that time, and xvtrace_event_message(), but not xvtrace_event_symbol(),
+ * which gives NULL. Several threads may use copies of one reader at the same time, each a struct
+ * xvtrace_kept of its own, while no thread uses the reader or frees it. Memory: 160 bytes for each,
+ * and what it says.
+ */
+int xvtrace_kept_new(struct xvtrace_kept **kept);
+/* NULL is allowed. */
+void xvtrace_kept_free(struct xvtrace_kept *kept);
+/* Copy an event that its reader gave last. Returns 0 or -ENOMEM. Copies move: the one that
+ * xvtrace_kept_next() gave does not hold any more. */
+int xvtrace_keep(struct xvtrace_kept *kept, const struct xvtrace_event *event);
+/* Bytes of the copies. */
+size_t xvtrace_kept_bytes(const struct xvtrace_kept *kept);
+/* Get the next copy, in the order in which they were made. The pointer holds until the next call.
+ * NULL: no more. */
+const struct xvtrace_event *xvtrace_kept_next(struct xvtrace_kept *kept);
+/* Forget all of them. */
+void xvtrace_kept_clear(struct xvtrace_kept *kept);
+
 /* A message between machines, of which programs of both leave marks: "xvt-ping send 12" and
  * "xvt-ping recv 12" in trace_marker or as text. */
 struct xvtrace_message {

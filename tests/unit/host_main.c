@@ -147,6 +147,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, split_suite());
 	srunner_add_suite(runner, ahead_suite());
+	srunner_add_suite(runner, keep_suite());
 	srunner_add_suite(runner, counting_suite());
 	srunner_add_suite(runner, analyze_suite());
 	srunner_add_suite(runner, query_suite());

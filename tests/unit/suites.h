@@ -112,6 +112,7 @@ Suite *lib_suite(void);
 Suite *analysis_suite(void);
 Suite *split_suite(void);
 Suite *ahead_suite(void);
+Suite *keep_suite(void);
 Suite *counting_suite(void);
 Suite *analyze_suite(void);
 Suite *query_suite(void);
