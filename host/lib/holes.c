@@ -5,10 +5,12 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/u64.h"
 #include "base/vec.h"
 #include "lib/parts.h"
+#include "trace/note.h"
 
 /* Holes of a ring, in its order. Those that have no room become one with the one before. */
 #define HOLES_MOST 65536u
@@ -64,6 +66,35 @@ static int ask_counters(struct xvtrace_holes *h, const struct xvtrace_reader *r)
 	}
 	xvt_bounds_free(own);
 	return err;
+}
+
+static bool tells_rollback(const struct xvtrace_item *item)
+{
+	return item->machine && item->text_len == strlen(XVT_NOTE_WENT_BACK) &&
+	       memcmp(item->text, XVT_NOTE_WENT_BACK, item->text_len) == 0;
+}
+
+/* A machine's rings are other ones behind a rollback, each from its LOST record on, though its
+ * counters tell no loss. */
+static int ask_notes(struct xvtrace_holes *h, struct xvtrace *trace)
+{
+	const struct xvtrace_item *item;
+	struct xvtrace_items *items;
+	int got = xvtrace_items_new(&items, trace, XVTRACE_NOTE);
+
+	while (!got && (got = xvtrace_items_next(items, &item)) > 0) {
+		for (uint32_t i = 0; i < h->ring_count && tells_rollback(item); i++) {
+			const struct xvtrace_ring *ring = xvtrace_ring(trace, i);
+
+			if (!ring || ring->machine != item->machine || h->rings[i].may_have)
+				continue;
+			h->rings[i].may_have = h->rings[i].waits = true;
+			h->waiting++;
+		}
+		got = 0;
+	}
+	xvtrace_items_free(items);
+	return got;
 }
 
 /* -- the pass -------------------------------------------------------------------------- */
@@ -184,6 +215,8 @@ int xvtrace_holes_new(struct xvtrace_holes **out, struct xvtrace_reader *r)
 		err = ask_counters(h, r->members[i]);
 	if (!err && !r->members)
 		err = ask_counters(h, r);
+	if (!err)
+		err = ask_notes(h, r->trace);
 	if (!err && h->waiting)
 		err = read_all(h, r);
 	if (err) {

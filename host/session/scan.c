@@ -5,6 +5,7 @@
  * suffice for a proof of idleness, so the ring's bound advances.
  */
 #include "session/parts.h"
+#include "trace/note.h"
 
 /* Most bytes from one machine in a pass, so that it cannot starve the others; and from all machines
  * of one user, while others are read (share.c). */
@@ -65,8 +66,7 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	if (back)
 		xvt_vm_revived(s, vm);
 	xvt_session_note(s, back, vm, UINT32_MAX,
-			 back ? "its memory went back to an earlier state"
-			      : "the host's words in its memory went back");
+			 back ? XVT_NOTE_WENT_BACK : "the host's words in its memory went back");
 	xvt_vm_tell_attached(s, vm);
 }
 

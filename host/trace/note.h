@@ -17,6 +17,10 @@ struct xvt_note_parts {
 	size_t why_len;
 };
 
+/* The text of a note on a machine whose memory was rolled back. Its rings have LOST records, which
+ * may tell no losses beside that, and no counter tells of it. */
+#define XVT_NOTE_WENT_BACK "its memory went back to an earlier state"
+
 /* Returns false for a chunk that is too short for its kind. */
 bool xvt_note_get(const struct xvt_chunk_buf *b, struct xvt_note_parts *p);
 

@@ -10,6 +10,7 @@
 
 #include "synth.h"
 #include "trace/names.h"
+#include "trace/note.h"
 
 #define RINGS_MAX 64u
 #define VMS_MAX	  8u
@@ -337,14 +338,17 @@ static uint16_t put_lost(uint32_t ring, uint32_t n, const char *cause)
 {
 	struct xvt_lost lost = { 0 };
 	const int overwritten = strcmp(cause, "overwritten") == 0;
+	const int rolled_back = strcmp(cause, "rolled_back") == 0;
 	unsigned int i = XVT_LOST_FULL;
 
-	while (*cause && !overwritten && i < XVT_LOST_CAUSES &&
+	while (*cause && !overwritten && !rolled_back && i < XVT_LOST_CAUSES &&
 	       strcmp(xvt_lost_name(i), cause) != 0)
 		i++;
 	if (overwritten) {
 		lost.overwritten = n;
 		overwritten_counts[ring] += n;
+	} else if (rolled_back) {
+		lost.rolled_back = n;
 	} else {
 		must(i < XVT_LOST_CAUSES, "no such cause");
 		lost.lost[i] = n;
@@ -425,6 +429,14 @@ static uint16_t make(uint32_t ring, const char *what, const char *args)
 	return XVT_ID_FTRACE;
 }
 
+/* The note that a recorder writes. */
+static void put_rollback(uint32_t vm, uint64_t ns)
+{
+	const struct xvt_note n = { vm, UINT32_MAX, 1, XVT_NOTE_TEXT, ns };
+
+	put(XVT_CHUNK_NOTE, &n, sizeof(n), XVT_NOTE_WENT_BACK, strlen(XVT_NOTE_WENT_BACK));
+}
+
 static void put_state(uint32_t vm, uint64_t ns, const char *what, const char *args)
 {
 	static const struct {
@@ -448,7 +460,8 @@ static void put_state(uint32_t vm, uint64_t ns, const char *what, const char *ar
 		put(XVT_CHUNK_NOTE, &n, sizeof(n), NULL, 0);
 		return;
 	}
-	must(0, "no such state");
+	must(strcmp(what, "rollback") == 0, "no such state");
+	put_rollback(vm, ns);
 }
 
 static uint32_t flags_of(const char *text)

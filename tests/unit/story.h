@@ -17,7 +17,7 @@
  *	T VM:CPU waking|wakeup TASK CPU [BY]	BY: COMM-PID, irq or soft; irq:COMM-PID
  *	T VM:CPU migrate TASK CPU
  *	T VM:CPU irq N NAME [VECTOR], irqx N, soft N, softx N, raise N BY
- *	T VM:CPU lost N [CAUSE]			full, or as the trace names it
+ *	T VM:CPU lost N [CAUSE]			full, or as the trace names it; rolled_back
  *	T VM:CPU accept|posted APIC VECTOR BY	of KVM, on the host; BY: as above, or irq-PID
  *	T VM:CPU inject VECTOR BY [again]	the same; oldinject: of Linux before 5.19
  *	T VM:CPU vector N			the handler of a vector begins
@@ -25,7 +25,7 @@
  *						an hrtimer; DUE, NOW: by the guest's clock
  *	T VM:CPU mark TEXT			a program's text
  *	T VM:CPU send N BY, recv N BY		marks of a message, by trace_printk
- *	T VM paused | runs SINCE | reset | ended
+ *	T VM paused | runs SINCE | reset | ended | rollback
  *	T VM line BOUND_NS			the clock of its rings goes on by another line
  */
 #ifndef STORY_H

@@ -1772,6 +1772,29 @@ START_TEST(a_loss_behind_the_range_counts)
 }
 END_TEST
 
+/* No counter tells of a rollback; the recorder's note does. */
+START_TEST(a_rollback_without_a_loss_is_a_hole)
+{
+	static const char *const notes[] = { "4900 h rollback\n", "4900 g1 rollback\n" };
+	char story[1024];
+
+	snprintf(story, sizeof(story),
+		 BUSY "100 h:0 switch x-501 R bash-900\n"
+		      "3000 h:0 switch bash-900 R x-501\n"
+		      "%s5000 g1:0 lost 1 rolled_back\n",
+		 notes[_i]);
+	to_us = 4000;
+	analyze(story);
+	to_us = 0;
+	if (_i) {
+		ck_assert_uint_eq(stall_count, 0);
+		ck_assert_uint_eq(line("taken", 0, "")->untold_ns, 2900 * US);
+	} else {
+		is_stall(100, 3000, XVT_CAUSE_PREEMPTED, "bash-900", 2900);
+	}
+}
+END_TEST
+
 /* More intervals wait for the guest's next event than are kept. */
 START_TEST(a_loss_behind_many_intervals_counts)
 {
@@ -2065,6 +2088,7 @@ static TCase *late_losses(void)
 	tcase_add_checked_fixture(t, NULL, fini);
 	tcase_add_loop_test(t, a_thread_may_have_run_in_a_hole_of_another_cpu, 0, 5);
 	tcase_add_test(t, a_loss_behind_the_range_counts);
+	tcase_add_loop_test(t, a_rollback_without_a_loss_is_a_hole, 0, 2);
 	tcase_add_test(t, a_loss_behind_many_intervals_counts);
 	tcase_add_test(t, a_thread_on_a_cpu_is_told_up_to_the_hole);
 	tcase_add_loop_test(t, own_is_not_told_in_a_hole_of_the_host, 0, 2);
