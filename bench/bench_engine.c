@@ -95,11 +95,11 @@ static bool all_live(const struct engine *e, size_t *live)
 {
 	const struct xvt_session *s = e->session;
 
-	if (s->nr_rings < s->nr_places)
+	if (s->nr_rings < s->table.nr_places)
 		return false;
 	while (*live < s->nr_rings && s->rings[*live]->phase != XVT_PHASE_NEW)
 		++*live;
-	return *live == s->nr_rings && s->joined;
+	return *live == s->nr_rings && s->passes.joined;
 }
 
 /* In a round; enough of them for each ring. */

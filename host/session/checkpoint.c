@@ -20,12 +20,12 @@ void xvt_session_release(void *arg)
 	for (i = 0; i < s->nr_rings && is_recording(s); i++) {
 		const struct xvt_vm *vm = xvt_vm_of_ring(s->rings[i]);
 
-		if (!(s->dirty[i] & XVT_DIRTY_HELD) || vm->phase != XVT_VM_ATTACHED)
+		if (!(s->checkpoint.dirty[i] & XVT_DIRTY_HELD) || vm->phase != XVT_VM_ATTACHED)
 			continue;
 		/* Else its memory was rolled back, which the next pass deals with. */
 		if (xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->nonce)
 			continue;
-		s->dirty[i] &= (uint8_t)~XVT_DIRTY_HELD;
+		s->checkpoint.dirty[i] &= (uint8_t)~XVT_DIRTY_HELD;
 		xvt_drain_release(s->rings[i], false);
 	}
 }
@@ -34,13 +34,13 @@ void xvt_session_commit_checkpoint(struct xvt_session *s)
 {
 	size_t i;
 
-	if (!s->checkpoint_in_flight || xvt_trace_written(s->trace) < s->checkpoint_bytes)
+	if (!s->checkpoint.in_flight || xvt_trace_written(s->trace) < s->checkpoint.bytes)
 		return;
-	s->checkpoint_in_flight = false;
+	s->checkpoint.in_flight = false;
 	for (i = 0; i < s->nr_rings; i++) {
-		if (!(s->dirty[i] & XVT_DIRTY_STAGED))
+		if (!(s->checkpoint.dirty[i] & XVT_DIRTY_STAGED))
 			continue;
-		s->dirty[i] &= (uint8_t)~XVT_DIRTY_STAGED;
+		s->checkpoint.dirty[i] &= (uint8_t)~XVT_DIRTY_STAGED;
 		if (xvt_vm_of_ring(s->rings[i])->phase == XVT_VM_ATTACHED)
 			xvt_ring_commit_account(s->rings[i]);
 	}
@@ -57,27 +57,27 @@ void xvt_session_stage_checkpoint(struct xvt_session *s, bool counters)
 		struct xvt_ring *r = s->rings[i];
 
 		/* A ring whose RING chunk is not written has no counters in the file yet. */
-		if (!(s->dirty[i] & XVT_DIRTY_ACCOUNT) || !r->session.announced ||
+		if (!(s->checkpoint.dirty[i] & XVT_DIRTY_ACCOUNT) || !r->session.announced ||
 		    r->session.drops_wait)
 			continue;
 		if (!counters)
 			xvt_ring_account(r, false);
 		else
-			s->dirty[i] &= (uint8_t)~XVT_DIRTY_ACCOUNT;
+			s->checkpoint.dirty[i] &= (uint8_t)~XVT_DIRTY_ACCOUNT;
 		xvt_ring_stage_account(r, counters);
-		s->dirty[i] |= XVT_DIRTY_STAGED;
+		s->checkpoint.dirty[i] |= XVT_DIRTY_STAGED;
 	}
-	s->checkpoint_in_flight = true;
-	s->checkpoint_bytes = xvt_trace_bytes(s->trace);
-	s->checkpoint_events = s->merge.emitted;
-	s->checkpoint_clock = xvt_clock_read();
+	s->checkpoint.in_flight = true;
+	s->checkpoint.bytes = xvt_trace_bytes(s->trace);
+	s->checkpoint.events = s->merge.emitted;
+	s->checkpoint.clock = xvt_clock_read();
 }
 
 void xvt_session_checkpoint(struct xvt_session *s, bool counters)
 {
 	xvt_session_commit_checkpoint(s);
-	s->counters_late = s->checkpoint_in_flight && counters;
-	if (!s->checkpoint_in_flight && !s->disk_full)
+	s->checkpoint.counters_late = s->checkpoint.in_flight && counters;
+	if (!s->checkpoint.in_flight && !s->disk.full)
 		xvt_session_stage_checkpoint(s, counters);
 }
 
@@ -93,20 +93,20 @@ static void put_ring_stats(struct xvt_session *s, const struct xvt_ring *r)
 void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 {
 	const bool write = final || !xvt_session_disk_full(s);
-	const bool all = final || (s->stats_wait && write);
+	const bool all = final || (s->checkpoint.stats_wait && write);
 	size_t i;
 
-	s->stats_wait = !write;
+	s->checkpoint.stats_wait = !write;
 
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (!final && !(s->dirty[i] & XVT_DIRTY_STATS))
+		if (!final && !(s->checkpoint.dirty[i] & XVT_DIRTY_STATS))
 			continue;
 		if (!r->session.announced || !xvt_session_takes_part(s, r))
 			continue;
 		if (write)
-			s->dirty[i] &= (uint8_t)~XVT_DIRTY_STATS;
+			s->checkpoint.dirty[i] &= (uint8_t)~XVT_DIRTY_STATS;
 		xvt_ring_account(r, final);
 		/* Without a second node, the drift of a salvaged ring's clock is unknown. */
 		if (r->salvage)
@@ -124,19 +124,19 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 
 static void checkpoint_what_waits(struct xvt_session *s)
 {
-	if (is_snapshot(s) || s->checkpoint_in_flight || s->disk_full)
+	if (is_snapshot(s) || s->checkpoint.in_flight || s->disk.full)
 		return;
-	if (s->counters_late) {
+	if (s->checkpoint.counters_late) {
 		xvt_session_put_stats(s, false, false);
 		xvt_session_checkpoint(s, true);
-	} else if (s->merge.emitted != s->checkpoint_events) {
+	} else if (s->merge.emitted != s->checkpoint.events) {
 		xvt_session_checkpoint(s, false);
 	}
 }
 
 void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now, bool at_once)
 {
-	if (at_once || since(now, s->checkpoint_clock) >=
+	if (at_once || since(now, s->checkpoint.clock) >=
 			       ticks(s, CHECKPOINT_NS + s->nr_rings * CHECKPOINT_RING_NS))
 		checkpoint_what_waits(s);
 }

@@ -47,7 +47,7 @@ static void leave_hint(struct xvt_ring *r, const struct xvt_clock_node *n)
  * events that it places. */
 void xvt_session_put_measured(struct xvt_session *s)
 {
-	struct xvt_measured *m = &s->measured;
+	struct xvt_measured *m = &s->clocks.measured;
 
 	if (m->nr_samples)
 		xvt_trace_put(s->trace, XVT_CHUNK_SAMPLES, m->samples,
@@ -60,7 +60,7 @@ void xvt_session_put_measured(struct xvt_session *s)
 
 static void keep_measured(struct xvt_session *s, const struct xvt_clock_measure *from)
 {
-	struct xvt_measured *m = &s->measured;
+	struct xvt_measured *m = &s->clocks.measured;
 
 	if (m->nr_nodes == XVT_MEASURED_MAX)
 		xvt_session_put_measured(s);
@@ -341,17 +341,18 @@ static uint64_t add_time(int64_t *left, uint64_t more, uint64_t most)
  * any of their machines. Ticks that users leave are common to all. */
 static void refill_time(struct xvt_session *s, uint64_t now)
 {
-	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
-	const uint64_t half = elapsed / (s->joined ? XVT_CLOCKS_PART : BEGIN_PART) / 2;
+	const uint64_t elapsed = since(now, s->clocks.refill_clock), most = ticks(s, LEFT_MOST_NS);
+	const uint64_t half = elapsed / (s->passes.joined ? XVT_CLOCKS_PART : BEGIN_PART) / 2;
 	uint64_t left = 0;
 	size_t i;
 
 	if (elapsed < ticks(s, LEFT_MOST_NS) / 8)
 		return;
-	s->clocks_clock = now;
-	for (i = 0; i < s->nr_owners; i++)
-		left += add_time(&s->owners[i]->clocks_left, half / xvt_session_owners(s), most);
-	add_time(&s->clocks_left, left, most);
+	s->clocks.refill_clock = now;
+	for (i = 0; i < s->share.nr_owners; i++)
+		left += add_time(&s->share.owners[i]->clocks_left, half / xvt_session_owners(s),
+				 most);
+	add_time(&s->clocks.left, left, most);
 	for (i = 0; i < s->nr_vms; i++)
 		add_time(&s->vms[i]->clocks.left, half / xvt_session_sharing(s, s->vms[i]) + 1,
 			 most);
@@ -363,7 +364,7 @@ static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	const struct xvt_vm *vm = xvt_vm_of_ring(r);
 
-	return vm->clocks.left > 0 || vm->owner->clocks_left > 0 || s->clocks_left > 0 ||
+	return vm->clocks.left > 0 || vm->owner->clocks_left > 0 || s->clocks.left > 0 ||
 	       xvt_session_sharing(s, vm) < 2;
 }
 
@@ -381,7 +382,7 @@ static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t 
 	else if (xvt_vm_of_ring(r)->owner->clocks_left > 0)
 		xvt_vm_of_ring(r)->owner->clocks_left -= (int64_t)took;
 	else
-		s->clocks_left -= (int64_t)took;
+		s->clocks.left -= (int64_t)took;
 	c->took += took;
 }
 
@@ -419,7 +420,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .rate = &r->clock.rate,
 				      .ring = r->id,
 				      .exchanges = &xvt_vm_of_ring(r)->clocks.exchanges,
-				      .looked = &s->looked_clock,
+				      .looked = &s->clocks.looked_clock,
 				      .way = &s->way.ops,
 				      /* In a snapshot, a mark would add a record to a full ring. */
 				      .met = is_snapshot(s) ? NULL : mark_while_serviced,
@@ -573,7 +574,8 @@ static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, b
 	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4) ||
 	    vm->owner->nr_asked >= at_least(most / xvt_session_owners(s), 4))
 		return false;
-	return !silent || (c->nr_silent < at_least(most / 4 / vms, 1) && s->nr_silent < most / 2);
+	return !silent ||
+	       (c->nr_silent < at_least(most / 4 / vms, 1) && s->clocks.nr_silent < most / 2);
 }
 
 static void wait_for_answer(struct xvt_asked *a)
@@ -593,20 +595,20 @@ static bool still_waits(const struct xvt_asked *a, uint64_t now)
 
 static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64_t now)
 {
-	s->asked[s->nr_asked] = (struct xvt_asked){ .ring = r, .silent = silent };
-	wait_for_answer(&s->asked[s->nr_asked++]);
-	s->nr_silent += silent;
+	s->clocks.asked[s->clocks.nr_asked] = (struct xvt_asked){ .ring = r, .silent = silent };
+	wait_for_answer(&s->clocks.asked[s->clocks.nr_asked++]);
+	s->clocks.nr_silent += silent;
 	xvt_vm_of_ring(r)->clocks.nr_silent += silent;
 	xvt_vm_of_ring(r)->clocks.nr_asked++;
 	xvt_vm_of_ring(r)->owner->nr_asked++;
 	r->measure.asked = true;
-	s->clock_due[r->session.slot] = now + ticks(s, SECOND_NS); /* until the measurement ends */
+	s->clocks.due[r->session.slot] = now + ticks(s, SECOND_NS); /* until the measurement ends */
 }
 
 /* The guest answers again, and stays for the exchanges that follow. */
 static void no_more_silent(struct xvt_session *s, struct xvt_asked *a)
 {
-	s->nr_silent -= a->silent;
+	s->clocks.nr_silent -= a->silent;
 	xvt_vm_of_ring(a->ring)->clocks.nr_silent -= a->silent;
 	a->silent = false;
 }
@@ -617,17 +619,17 @@ static void leave(struct xvt_session *s, struct xvt_asked *a, uint64_t now)
 	xvt_vm_of_ring(a->ring)->clocks.nr_asked--;
 	xvt_vm_of_ring(a->ring)->owner->nr_asked--;
 	a->ring->measure.asked = false;
-	s->clock_due[a->ring->session.slot] = xvt_session_ring_due(s, a->ring, now);
-	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->session.slot]);
+	s->clocks.due[a->ring->session.slot] = xvt_session_ring_due(s, a->ring, now);
+	s->clocks.first_due = sooner(s->clocks.first_due, s->clocks.due[a->ring->session.slot]);
 }
 
 void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_asked; i++) {
-		if (s->asked[i].ring->vm == vm->id)
-			s->asked[i].wait.word = NULL;
+	for (i = 0; i < s->clocks.nr_asked; i++) {
+		if (s->clocks.asked[i].ring->vm == vm->id)
+			s->clocks.asked[i].wait.word = NULL;
 	}
 }
 
@@ -637,12 +639,12 @@ void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
  */
 static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 {
-	size_t i = s->first_asked, left = s->nr_asked, again = 0;
+	size_t i = s->clocks.first_asked, left = s->clocks.nr_asked, again = 0;
 	uint64_t begin = xvt_clock_read(), at;
 	bool any = false;
 
 	for (; left; left--) {
-		struct xvt_asked *a = &s->asked[i = i < s->nr_asked ? i : 0];
+		struct xvt_asked *a = &s->clocks.asked[i = i < s->clocks.nr_asked ? i : 0];
 
 		if (still_waits(a, now) || !has_time(s, a->ring)) {
 			i++;
@@ -663,12 +665,12 @@ static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 			i++;
 		} else {
 			leave(s, a, now);
-			*a = s->asked[--s->nr_asked];
+			*a = s->clocks.asked[--s->clocks.nr_asked];
 		}
 	}
 	if (!left)
-		s->looked_clock = begin;
-	s->first_asked = i;
+		s->clocks.looked_clock = begin;
+	s->clocks.first_asked = i;
 	return left ? 0 : again;
 }
 
@@ -676,15 +678,15 @@ static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	uint64_t earliest = now + ticks(s, SECOND_NS), at;
-	size_t left, id = s->next_clock, next = id;
+	size_t left, id = s->clocks.next_ring, next = id;
 	bool silent, out_of_time = false;
 
-	for (left = s->nr_rings; left && s->nr_asked < xvt_session_asked_most(s); left--) {
+	for (left = s->nr_rings; left && s->clocks.nr_asked < xvt_session_asked_most(s); left--) {
 		struct xvt_ring *r;
 
 		id = id < s->nr_rings ? id : 0;
-		if (earlier(now, s->clock_due[id])) {
-			earliest = sooner(earliest, s->clock_due[id++]);
+		if (earlier(now, s->clocks.due[id])) {
+			earliest = sooner(earliest, s->clocks.due[id++]);
 			continue;
 		}
 		at = xvt_clock_read();
@@ -703,13 +705,13 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 			next = id;
 			continue;
 		}
-		s->clock_due[r->session.slot] = xvt_session_ring_due(s, r, now);
-		earliest = sooner(earliest, s->clock_due[r->session.slot]);
+		s->clocks.due[r->session.slot] = xvt_session_ring_due(s, r, now);
+		earliest = sooner(earliest, s->clocks.due[r->session.slot]);
 	}
 	/* The next scan begins behind the last ring that started a measurement: some rings may
 	 * start one only when others of their machine have ended. */
-	s->next_clock = left ? id : next;
-	s->clocks_due = left ? now : earliest;
+	s->clocks.next_ring = left ? id : next;
+	s->clocks.first_due = left ? now : earliest;
 	return out_of_time;
 }
 
@@ -719,10 +721,10 @@ void xvt_session_service_clocks(struct xvt_session *s)
 	size_t i;
 
 	/* A snapshot must not be delayed: writers overwrite what it copies. */
-	if (!s->nr_asked || is_snapshot(s) || earlier(now, s->next_meet_clock))
+	if (!s->clocks.nr_asked || is_snapshot(s) || earlier(now, s->clocks.next_meet_clock))
 		return;
-	for (i = 0; i < s->nr_asked; i++) {
-		struct xvt_asked *a = &s->asked[i];
+	for (i = 0; i < s->clocks.nr_asked; i++) {
+		struct xvt_asked *a = &s->clocks.asked[i];
 
 		/* The pass may be working on this ring: only its mailbox is serviced. */
 		if (!a->wait.word || still_waits(a, now) || !has_time(s, a->ring))
@@ -735,11 +737,12 @@ void xvt_session_service_clocks(struct xvt_session *s)
 		wait_for_answer(a); /* the next pass evaluates the answer */
 		take_time(s, a->ring, at);
 	}
-	if (i == s->nr_asked)
-		s->looked_clock = now;
+	if (i == s->clocks.nr_asked)
+		s->clocks.looked_clock = now;
 	took = since(xvt_clock_read(), now);
-	s->clocks_took += took;
-	s->next_meet_clock = now + took + (took * MEET_PART > least ? took * MEET_PART : least);
+	s->clocks.took += took;
+	s->clocks.next_meet_clock =
+		now + took + (took * MEET_PART > least ? took * MEET_PART : least);
 }
 
 bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
@@ -751,12 +754,12 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 	/* A guest that was sent a further request and still polls has answered by now. */
 	if (poll_asked(s, now, until))
 		poll_asked(s, now, until);
-	if (!earlier(now, s->clocks_due) && !earlier(now, s->next_scan_clock)) {
+	if (!earlier(now, s->clocks.first_due) && !earlier(now, s->clocks.next_scan_clock)) {
 		more = start_due(s, now, until);
-		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
+		s->clocks.next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
 	}
 	xvt_session_put_measured(s);
-	s->clocks_took += since(xvt_clock_read(), begin);
+	s->clocks.took += since(xvt_clock_read(), begin);
 	/* A guest that stands still or is gone answers late or never: it is worth no quick pass. */
-	return s->nr_asked > s->nr_silent || more;
+	return s->clocks.nr_asked > s->clocks.nr_silent || more;
 }

@@ -27,15 +27,16 @@ static int locate(void *arg, struct xvt_run *run)
 {
 	struct xvt_session *s = arg;
 
-	s->put_bytes += run->len;
-	if (s->put_bytes >= HOLD_BYTES) {
+	s->emit.put_bytes += run->len;
+	if (s->emit.put_bytes >= HOLD_BYTES) {
 		if (is_recording(s) && xvt_session_hold(s))
 			return 1;
-		s->put_bytes = 0;
-		s->limited = xvt_session_space_limited(s);
+		s->emit.put_bytes = 0;
+		s->emit.limited = xvt_session_space_limited(s);
 		xvt_session_service_clocks(s);
 	}
-	if (s->limited && !xvt_session_may_write(s, xvt_vm_of_ring(run->ring), xvt_run_cost(run))) {
+	if (s->emit.limited &&
+	    !xvt_session_may_write(s, xvt_vm_of_ring(run->ring), xvt_run_cost(run))) {
 		xvt_run_drop(run);
 		return 0;
 	}
@@ -50,7 +51,7 @@ static int put_drops(void *arg, const struct xvt_window *w, uint32_t i)
 	struct xvt_session *s = arg;
 
 	if (w->lane == XVT_LANE_MAIN)
-		s->emitted_ns = xvt_window_ns(w, i);
+		s->emit.emitted_ns = xvt_window_ns(w, i);
 	return xvt_session_put_drops(s, xvt_window_run(w, i)->ring);
 }
 
@@ -64,7 +65,7 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 
 	if (run->dropped)
 		return 0; /* emit() counts it with its run */
-	if (s->limited &&
+	if (s->emit.limited &&
 	    !xvt_session_may_write(s, xvt_vm_of_ring(run->ring), sizeof(h) + sizeof(*lost))) {
 		xvt_session_drop_lost(s, run->ring, lost, h.guest_clock);
 		return 0;
@@ -91,7 +92,7 @@ static void note_newest(struct xvt_session *s, const struct xvt_run *run)
 	if (xvt_unlikely(!r->session.writes))
 		note_writes(r, run);
 	r->session.newest_ns = xvt_u64_larger(r->session.newest_ns, run->ns[run->taken - 1]);
-	s->newest_ns = xvt_u64_larger(s->newest_ns, r->session.newest_ns);
+	s->emit.newest_ns = xvt_u64_larger(s->emit.newest_ns, r->session.newest_ns);
 }
 
 /* Writes a sorted window: the order of its events, and the counters of their rings. */
@@ -103,7 +104,7 @@ static int emit(void *arg, const struct xvt_window *w)
 	int err;
 
 	xvt_session_service_clocks(s);
-	s->limited = xvt_session_space_limited(s);
+	s->emit.limited = xvt_session_space_limited(s);
 	err = xvt_window_put(w, s->trace, &ops, s);
 	if (err)
 		return err; /* none of them counts: they wait again, or the trace has failed */
@@ -125,16 +126,16 @@ static int emit(void *arg, const struct xvt_window *w)
 			xvt_session_note_look(s, run);
 		xvt_session_note_head(s, run);
 		/* The ring's last STATS may be in the file already: another one is needed. */
-		s->dirty[run->ring->session.slot] |= XVT_DIRTY;
+		s->checkpoint.dirty[run->ring->session.slot] |= XVT_DIRTY;
 	}
 	if (w->lane == XVT_LANE_MAIN)
-		s->emitted_ns = xvt_window_ns(w, w->count - 1);
+		s->emit.emitted_ns = xvt_window_ns(w, w->count - 1);
 	return 0;
 }
 
 int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count)
 {
-	s->limited = xvt_session_space_limited(s);
+	s->emit.limited = xvt_session_space_limited(s);
 	return xvt_merge_pass(&s->merge, rings, count);
 }
 

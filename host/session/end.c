@@ -31,7 +31,7 @@ static bool all_finished(const struct xvt_session *s, size_t *first)
 	for (n = 0; n < s->nr_rings; n++) {
 		if (*first >= s->nr_rings)
 			*first = 0;
-		if (!xvt_ring_is_finished(s->rings[*first], s->off_clock))
+		if (!xvt_ring_is_finished(s->rings[*first], s->off.clock))
 			return false;
 		++*first;
 	}
@@ -60,9 +60,9 @@ void xvt_session_free(struct xvt_session *s)
 	xvt_session_carry_free(s);
 	xvt_trace_writer_free(s->trace);
 	free(s->rings);
-	free(s->clock_due);
-	free(s->active);
-	free(s->dirty);
+	free(s->clocks.due);
+	free(s->scan.active);
+	free(s->checkpoint.dirty);
 	free(s->vms);
 	xvt_session_share_free(s);
 	xvt_merge_fini(&s->merge);
@@ -134,7 +134,7 @@ static bool all_taken(const struct xvt_session *s, size_t *first, bool due, uint
  */
 static int drain_rest(struct xvt_session *s, uint64_t most_records)
 {
-	uint64_t moved = s->merge.emitted, moved_clock = s->off_clock, sleep_ns;
+	uint64_t moved = s->merge.emitted, moved_clock = s->off.clock, sleep_ns;
 	uint64_t waited_ns = xvt_session_waited_ns(s);
 	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS, begin_ns = waited_ns;
 	uint64_t finished_clock = 0;
@@ -149,7 +149,7 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 		if (err || all_taken(s, &i, due, &finished_clock))
 			return err;
 		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records &&
-		    since(now, s->off_clock) < ticks(s, most_ns)) {
+		    since(now, s->off.clock) < ticks(s, most_ns)) {
 			moved = s->merge.emitted;
 			moved_clock = now;
 			waited_ns += disk_ns;
@@ -177,7 +177,7 @@ static int wind_down(struct xvt_session *s)
 		xvt_vm_switch_off(s, s->vms[i]);
 	xvt_mb();
 	off = xvt_clock_read_ordered();
-	s->off_clock = off;
+	s->off.clock = off;
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_vm_measure_last(s, s->vms[i], off);
 	err = drain_rest(s, most);
@@ -196,13 +196,13 @@ int xvt_session_end(struct xvt_session *s)
 	int err = is_recording(s) ? wind_down(s) : 0;
 	size_t i;
 
-	s->ending = true;
+	s->off.ending = true;
 	for (i = 0; i < s->nr_rings; i++) {
 		if (!is_snapshot(s))
 			xvt_session_ring_clockless(s, s->rings[i]);
 		s->rings[i]->clock.map.closed = true;
 	}
-	s->merge.limit_ns = is_snapshot(s) ? s->snapshot_ns : UINT64_MAX;
+	s->merge.limit_ns = is_snapshot(s) ? s->snapshot.ns : UINT64_MAX;
 	s->merge.rest_ns = UINT64_MAX;
 	if (!err) {
 		int64_t moved = xvt_session_merge(s, s->rings, s->nr_rings);

@@ -97,5 +97,5 @@ void xvt_ring_put_tail_loss(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_lost lost;
 
 	if (xvt_session_takes_part(s, r) && xvt_ring_tail_loss(r, &lost))
-		xvt_session_put_loss(s, r, s->newest_ns, r->head.last_guest, &lost);
+		xvt_session_put_loss(s, r, s->emit.newest_ns, r->head.last_guest, &lost);
 }

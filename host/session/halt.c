@@ -76,7 +76,7 @@ void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 	h->off_clock = h->patience_clock = xvt_clock_read_ordered();
 	xvt_vm_measure_last(s, vm, h->off_clock);
 	h->names_due = true;
-	s->next_pass_clock = h->off_clock;
+	s->passes.next_clock = h->off_clock;
 	s->nr_halting++;
 }
 
@@ -101,11 +101,11 @@ static bool is_taken(const struct xvt_session *s, struct xvt_vm *vm, uint64_t no
 	const bool due = h->names_due; /* before this pass, which took the names */
 
 	h->names_due = !xvt_vm_is_paused(vm) && xvt_vm_names_due(vm);
-	if (!s->joined)
+	if (!s->passes.joined)
 		h->patience_clock = now;
-	else if (earlier(h->patience_clock, s->grace_clock))
-		h->patience_clock = s->grace_clock;
-	if (!s->joined || !all_finished(vm))
+	else if (earlier(h->patience_clock, s->passes.grace_clock))
+		h->patience_clock = s->passes.grace_clock;
+	if (!s->passes.joined || !all_finished(vm))
 		return since(now, h->patience_clock) >=
 		       ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
 	if (!h->finished_clock)
@@ -156,7 +156,7 @@ static void write_end(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	uint32_t i;
 
 	xvt_session_commit_checkpoint(s);
-	if (s->checkpoint_in_flight || s->disk_full)
+	if (s->checkpoint.in_flight || s->disk.full)
 		return; /* a later pass does it */
 	xvt_vm_tell_unrecorded(s, vm);
 	xvt_vm_end_request(s, vm);
@@ -168,13 +168,13 @@ static void write_end(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 			continue;
 		xvt_session_put_drops(s, r);
 		xvt_ring_put_tail_loss(s, r);
-		s->dirty[r->session.slot] |= XVT_DIRTY;
+		s->checkpoint.dirty[r->session.slot] |= XVT_DIRTY;
 	}
 	xvt_session_put_marks(s);
 	xvt_session_announce_late(s, true);
 	xvt_session_put_stats(s, false, false);
 	xvt_session_stage_checkpoint(s, true);
-	vm->halt.bytes = s->checkpoint_bytes;
+	vm->halt.bytes = s->checkpoint.bytes;
 	xvt_vm_set_state(vm, XVT_STATE_WRITTEN);
 }
 
@@ -214,7 +214,7 @@ void xvt_session_halt_pass(struct xvt_session *s, uint64_t now)
 	size_t i, n = 0;
 
 	/* The end of the recording does the rest. */
-	if (s->off_clock)
+	if (s->off.clock)
 		return;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
@@ -231,7 +231,7 @@ int xvt_session_vm_stopping(const struct xvt_vm *vm)
 {
 	if (!is_stopping(vm))
 		return 0;
-	return vm->session->disk_full ? -ENOSPC : -EAGAIN;
+	return vm->session->disk.full ? -ENOSPC : -EAGAIN;
 }
 
 bool xvt_session_vm_is_stopped(const struct xvt_vm *vm)

@@ -106,7 +106,7 @@ static int attach(struct xvt_session *s, struct xvt_session_host *h)
 		xvt_vm_add(s, vm);
 		err = xvt_vm_make_rings(s, vm);
 		s->nr_vms -= err != 0;
-		s->next_vm -= err != 0;
+		s->table.next_vm -= err != 0;
 	}
 	if (err) {
 		xvt_session_share_memory(s);
@@ -138,7 +138,7 @@ int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source 
 	if (h)
 		err = attach(s, h);
 	if (!err) {
-		s->host = h;
+		s->sources.host = h;
 		return 0;
 	}
 	snprintf(why, why_size, "%s", strerror(-err));
@@ -152,17 +152,17 @@ int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source 
 
 struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s)
 {
-	return s->host ? s->host->vm : NULL;
+	return s->sources.host ? s->sources.host->vm : NULL;
 }
 
 void xvt_session_host_free(struct xvt_session *s)
 {
-	if (!s->host)
+	if (!s->sources.host)
 		return;
-	free(s->host->cpus);
-	free(s->host->page);
-	free(s->host);
-	s->host = NULL;
+	free(s->sources.host->cpus);
+	free(s->sources.host->page);
+	free(s->sources.host);
+	s->sources.host = NULL;
 }
 
 /* --- records --- */
@@ -195,7 +195,7 @@ static void note_thread(struct xvt_session_host *h, const struct xvt_ftrace_entr
 
 bool xvt_session_host_saw(const struct xvt_session *s, int32_t tid)
 {
-	return s->host->seen[(uint16_t)tid >> 3] >> (tid & 7) & 1;
+	return s->sources.host->seen[(uint16_t)tid >> 3] >> (tid & 7) & 1;
 }
 
 static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i, size_t len)
@@ -292,14 +292,14 @@ static void begin(struct xvt_session *s, struct xvt_session_host *h)
 
 bool xvt_session_host_begins(const struct xvt_session *s)
 {
-	const struct xvt_session_host *h = s->host;
+	const struct xvt_session_host *h = s->sources.host;
 
 	return h && !h->on && !h->ended && !h->err && h->vm->phase != XVT_VM_GONE;
 }
 
 void xvt_session_host_feed(struct xvt_session *s)
 {
-	struct xvt_session_host *h = s->host;
+	struct xvt_session_host *h = s->sources.host;
 	const uint64_t now = xvt_clock_read();
 	size_t i;
 
@@ -320,7 +320,7 @@ void xvt_session_host_feed(struct xvt_session *s)
 
 void xvt_session_host_stop(struct xvt_session *s)
 {
-	struct xvt_session_host *h = s->host;
+	struct xvt_session_host *h = s->sources.host;
 
 	if (!h || h->ended)
 		return;

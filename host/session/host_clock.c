@@ -17,13 +17,13 @@ static void note_apart(struct xvt_session *s, int64_t before_ns)
 {
 	const struct xvt_host_clock *c = &s->clock;
 
-	if (c->slewing && !s->clock_slewing)
+	if (c->slewing && !s->told.slewing)
 		xvt_session_note(
 			s, 1, NULL, UINT32_MAX,
 			"CLOCK_MONOTONIC is slewed by more than %u ppm (by chrony?); times "
 			"go on with the host's counter, so that durations stay right",
 			XVT_TIMEBASE_SLEW_PPM);
-	else if (!c->slewing && s->clock_slewing)
+	else if (!c->slewing && s->told.slewing)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "CLOCK_MONOTONIC is slewed fast no more; times are ahead of it by "
 				 "%.3f ms",
@@ -33,7 +33,7 @@ static void note_apart(struct xvt_session *s, int64_t before_ns)
 				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64
 				 " ms (did the host sleep?); times go on with the counter",
 				 (c->apart_ns - before_ns) / 1000000);
-	s->clock_slewing = c->slewing;
+	s->told.slewing = c->slewing;
 }
 
 void xvt_session_follow_clock(struct xvt_session *s, uint64_t now)
@@ -45,9 +45,9 @@ void xvt_session_follow_clock(struct xvt_session *s, uint64_t now)
 	for (size_t i = 0; n > 0 && i < s->nr_rings; i++)
 		xvt_clock_pages_host_clock(&s->rings[i]->measure.pages);
 	note_apart(s, apart_ns);
-	if (n == -ESTALE && !s->clock_went_back)
+	if (n == -ESTALE && !s->told.went_back)
 		xvt_session_note(s, 2, NULL, UINT32_MAX,
 				 "the host's counter went back (it slept?): times from here on "
 				 "do not fit those before; stop and record anew");
-	s->clock_went_back |= n == -ESTALE;
+	s->told.went_back |= n == -ESTALE;
 }

@@ -378,7 +378,7 @@ static void take_thread(void *arg, int32_t tid)
 void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uint32_t vcpu,
 			     int32_t tid)
 {
-	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_session_kernel *k = s->sources.kernel;
 	struct task *t = k ? task_of(k, tid) : NULL;
 
 	if (!t)
@@ -464,7 +464,7 @@ static void begin_search(struct xvt_session_kernel *k)
 	}
 	if (files)
 		xvt_process_search_begin(&k->search, &finder, files, s->nr_vms);
-	k->session->kernel_searches = k->search != NULL;
+	k->session->sources.kernel_searches = k->search != NULL;
 	free(files);
 }
 
@@ -477,7 +477,7 @@ static bool go_on_searching(struct xvt_session_kernel *k, uint64_t most_ns)
 		xvt_process_search_end(k->search);
 		k->search = NULL;
 	}
-	k->session->kernel_searches = k->search != NULL;
+	k->session->sources.kernel_searches = k->search != NULL;
 	return over;
 }
 
@@ -548,7 +548,7 @@ static void take_names(struct xvt_session_kernel *k)
 
 void xvt_session_kernel_second(struct xvt_session *s)
 {
-	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_session_kernel *k = s->sources.kernel;
 
 	if (!k)
 		return;
@@ -561,7 +561,7 @@ void xvt_session_kernel_second(struct xvt_session *s)
 
 void xvt_session_kernel_pass(struct xvt_session *s)
 {
-	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_session_kernel *k = s->sources.kernel;
 
 	if (!k || !go_on_searching(k, SEARCH_NS))
 		return;
@@ -582,7 +582,7 @@ static void begin(struct xvt_session_kernel *k)
 
 void xvt_session_kernel_names(struct xvt_session *s)
 {
-	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_session_kernel *k = s->sources.kernel;
 	struct xvt_meta_info info = { .type = XVT_META_KSYMS };
 	size_t size;
 	char *text;
@@ -601,7 +601,7 @@ void xvt_session_kernel_names(struct xvt_session *s)
 
 void xvt_session_kernel_end(struct xvt_session *s)
 {
-	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_session_kernel *k = s->sources.kernel;
 
 	if (!k || !is_recording(s))
 		return;
@@ -731,7 +731,7 @@ int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o
 		err = set_up(k, o, why, why_size);
 	if (!err)
 		err = attach(k, o, why, why_size);
-	s->kernel = k;
+	s->sources.kernel = k;
 	if (err)
 		xvt_session_kernel_free(s);
 	else
@@ -741,19 +741,19 @@ int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o
 
 void xvt_session_kernel_free(struct xvt_session *s)
 {
-	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_session_kernel *k = s->sources.kernel;
 
 	xvt_session_symbols_free(s);
 	if (!k)
 		return;
 	xvt_tracing_close(k->tracing);
 	xvt_process_search_end(k->search);
-	s->kernel_searches = false;
+	s->sources.kernel_searches = false;
 	free(k->cpus);
 	free(k->tasks);
 	free(k->processes);
 	free(k->pids);
 	free(k->choice);
 	free(k);
-	s->kernel = NULL;
+	s->sources.kernel = NULL;
 }

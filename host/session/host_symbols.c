@@ -40,10 +40,10 @@ struct symbols {
 
 void xvt_session_symbols_want(struct xvt_session *s, uint16_t type)
 {
-	if (!s->symbols)
-		s->symbols = calloc(1, sizeof(*s->symbols));
-	if (s->symbols)
-		s->symbols->wanted[type >> 3] |= (uint8_t)(1u << (type & 7));
+	if (!s->sources.symbols)
+		s->sources.symbols = calloc(1, sizeof(*s->sources.symbols));
+	if (s->sources.symbols)
+		s->sources.symbols->wanted[type >> 3] |= (uint8_t)(1u << (type & 7));
 }
 
 static void add(struct xvt_session_symbols *y, uint64_t address)
@@ -63,7 +63,7 @@ static void add(struct xvt_session_symbols *y, uint64_t address)
 
 void xvt_session_symbols_event(struct xvt_session *s, const uint8_t *data, uint32_t len)
 {
-	struct xvt_session_symbols *y = s->symbols;
+	struct xvt_session_symbols *y = s->sources.symbols;
 	uint64_t word;
 	uint16_t type;
 	uint32_t at;
@@ -144,7 +144,7 @@ static void mark(struct symbols *all, uint64_t address)
 
 char *xvt_session_symbols_text(struct xvt_session *s, size_t *size)
 {
-	struct xvt_session_symbols *y = s->symbols;
+	struct xvt_session_symbols *y = s->sources.symbols;
 	struct symbols all = { 0 };
 	char *text = NULL;
 	FILE *f;
@@ -176,6 +176,6 @@ char *xvt_session_symbols_text(struct xvt_session *s, size_t *size)
 
 void xvt_session_symbols_free(struct xvt_session *s)
 {
-	free(s->symbols);
-	s->symbols = NULL;
+	free(s->sources.symbols);
+	s->sources.symbols = NULL;
 }

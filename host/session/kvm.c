@@ -67,14 +67,14 @@ struct xvt_session_kvm {
 
 static struct xvt_session_kvm *state(struct xvt_session *s)
 {
-	if (s->kvm)
-		return s->kvm;
-	s->kvm = calloc(1, sizeof(*s->kvm));
-	if (!s->kvm)
+	if (s->sources.kvm)
+		return s->sources.kvm;
+	s->sources.kvm = calloc(1, sizeof(*s->sources.kvm));
+	if (!s->sources.kvm)
 		return NULL;
-	s->kvm->begin_clock = xvt_clock_read();
-	s->kvm->put_clock = s->kvm->begin_clock;
-	return s->kvm;
+	s->sources.kvm->begin_clock = xvt_clock_read();
+	s->sources.kvm->put_clock = s->sources.kvm->begin_clock;
+	return s->sources.kvm;
 }
 
 /* Insert a zeroed element at `at`. Returns the array; NULL without memory, and the array is
@@ -109,7 +109,7 @@ static uint32_t vm_of(const struct xvt_session *s, int32_t tid)
 
 static struct thread *thread_of(struct xvt_session *s, int32_t tid, uint64_t now)
 {
-	struct xvt_session_kvm *k = s->kvm;
+	struct xvt_session_kvm *k = s->sources.kvm;
 	size_t at = 0, step = 1;
 	struct thread *t;
 	void *grown;
@@ -198,7 +198,7 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 
 static void put_spans(struct xvt_session *s)
 {
-	struct xvt_session_kvm *k = s->kvm;
+	struct xvt_session_kvm *k = s->sources.kvm;
 
 	k->put_clock = xvt_clock_read();
 	if (k->nr_spans)
@@ -209,7 +209,7 @@ static void put_spans(struct xvt_session *s)
 
 static void add_span(struct xvt_session *s, const struct xvt_run_span *span)
 {
-	struct xvt_session_kvm *k = s->kvm;
+	struct xvt_session_kvm *k = s->sources.kvm;
 
 	if (!k->spans)
 		k->spans = calloc(SPANS, sizeof(*k->spans));
@@ -273,9 +273,9 @@ static void place(struct xvt_session *s, const struct xvt_ftrace_event *e)
 
 	if (t && t->vm == UINT32_MAX)
 		return;
-	v = t ? vcpu_of(s->kvm, t, e->vcpu_id) : NULL;
+	v = t ? vcpu_of(s->sources.kvm, t, e->vcpu_id) : NULL;
 	if (!v) {
-		s->kvm->short_of_memory = true;
+		s->sources.kvm->short_of_memory = true;
 		return;
 	}
 	if (e->host_clock < v->last_clock) {
@@ -299,7 +299,7 @@ static int by_clock(const void *pa, const void *pb)
 
 void xvt_session_kvm_settle(struct xvt_session *s, uint64_t until_clock)
 {
-	struct xvt_session_kvm *k = s->kvm;
+	struct xvt_session_kvm *k = s->sources.kvm;
 	size_t i;
 
 	if (!k || !k->nr_queued)
@@ -386,10 +386,10 @@ static void begin(struct xvt_session *s)
 
 	if (!any_kvm(s) || !state(s))
 		return;
-	err = xvt_ftrace_open(&s->kvm->ftrace, &o);
-	s->kvm->failed = err;
+	err = xvt_ftrace_open(&s->sources.kvm->ftrace, &o);
+	s->sources.kvm->failed = err;
 	if (!err) {
-		s->kvm->begin_clock = xvt_clock_read();
+		s->sources.kvm->begin_clock = xvt_clock_read();
 		return;
 	}
 	/* Offset events are optional: measurements find a change as well, a little later. */
@@ -401,15 +401,15 @@ static void begin(struct xvt_session *s)
 static void read_all(struct xvt_session *s)
 {
 	uint64_t begun = xvt_clock_read_ordered();
-	int64_t n = xvt_ftrace_read(s->kvm->ftrace, take, s);
+	int64_t n = xvt_ftrace_read(s->sources.kvm->ftrace, take, s);
 
 	if (n < 0) {
 		xvt_session_note(s, s->opt.run_spans ? 2 : 0, NULL, UINT32_MAX,
 				 "what the kernel tells of KVM cannot be read any more: %s",
 				 strerror((int)-n));
-		xvt_ftrace_close(s->kvm->ftrace);
-		s->kvm->ftrace = NULL;
-		s->kvm->failed = true;
+		xvt_ftrace_close(s->sources.kvm->ftrace);
+		s->sources.kvm->ftrace = NULL;
+		s->sources.kvm->failed = true;
 	}
 	xvt_session_kvm_settle(s, begun - ticks(s, SETTLE_NS));
 }
@@ -418,19 +418,19 @@ static void read_all(struct xvt_session *s)
  * answer is in the kernel's rings by now. */
 void xvt_session_kvm_hear(struct xvt_session *s, const struct xvt_ring *r)
 {
-	if (s->kvm && s->kvm->ftrace && xvt_session_exact_kvm(xvt_vm_of_ring(r)))
+	if (s->sources.kvm && s->sources.kvm->ftrace && xvt_session_exact_kvm(xvt_vm_of_ring(r)))
 		read_all(s);
 }
 
 void xvt_session_kvm_look(struct xvt_session *s, uint64_t now)
 {
-	struct xvt_session_kvm *k = s->kvm;
+	struct xvt_session_kvm *k = s->sources.kvm;
 
 	if (k && (k->failed || earlier(now, k->next_clock)))
 		return;
 	if (!k || !k->ftrace)
 		begin(s);
-	k = s->kvm;
+	k = s->sources.kvm;
 	if (!k)
 		return;
 	if (k->ftrace)
@@ -442,7 +442,7 @@ void xvt_session_kvm_look(struct xvt_session *s, uint64_t now)
 
 void xvt_session_kvm_end(struct xvt_session *s)
 {
-	struct xvt_session_kvm *k = s->kvm;
+	struct xvt_session_kvm *k = s->sources.kvm;
 
 	if (s->opt.run_spans && (!k || (!k->nr_vcpus && !k->failed)))
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
@@ -463,5 +463,5 @@ void xvt_session_kvm_end(struct xvt_session *s)
 	free(k->queue);
 	free(k->spans);
 	free(k);
-	s->kvm = NULL;
+	s->sources.kvm = NULL;
 }

@@ -79,12 +79,12 @@ static void free_rings(struct xvt_session *s)
 			continue;
 		}
 		r->session.slot = (uint32_t)kept;
-		s->dirty[kept] = s->dirty[i];
-		s->clock_due[kept] = s->clock_due[i];
+		s->checkpoint.dirty[kept] = s->checkpoint.dirty[i];
+		s->clocks.due[kept] = s->clocks.due[i];
 		s->rings[kept++] = r;
 	}
 	s->nr_rings = kept;
-	s->nr_active = 0; /* the next pass lists them anew */
+	s->scan.nr_active = 0; /* the next pass lists them anew */
 	for (i = 0; i < s->nr_vms; i++)
 		s->vms[i]->first_active = s->vms[i]->nr_active = 0;
 }
@@ -98,7 +98,7 @@ static void free_vms(struct xvt_session *s)
 
 		if (vm->freed) {
 			s->left.machines++;
-			s->nr_places -= vm->rings ? vm->region.g.ring_count : 0;
+			s->table.nr_places -= vm->rings ? vm->region.g.ring_count : 0;
 			xvt_vm_free(vm);
 		} else {
 			s->vms[kept++] = vm;
@@ -112,7 +112,7 @@ void xvt_session_free_left(struct xvt_session *s)
 	size_t i, n = 0;
 
 	/* A search for VMMs knows the machines by their places in the list. */
-	if (!s->opt.follow || s->kernel_searches)
+	if (!s->opt.follow || s->sources.kernel_searches)
 		return;
 	for (i = 0; i < s->nr_vms; i++) {
 		s->vms[i]->freed = may_be_freed(s, s->vms[i]);

@@ -19,13 +19,13 @@ static bool is_pressed(const struct xvt_vm *vm)
 
 static void note(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!vm->loose_second || s->seconds + 1 - vm->loose_second >= QUIET_SECONDS)
+	if (!vm->loose_second || s->passes.seconds + 1 - vm->loose_second >= QUIET_SECONDS)
 		xvt_session_note(
 			s, 0, vm, UINT32_MAX,
 			"its events come too fast to be merged, or wait too long for those "
 			"of other rings: they are written as they come, and whatever "
 			"reads the trace puts them in order");
-	vm->loose_second = s->seconds + 1;
+	vm->loose_second = s->passes.seconds + 1;
 }
 
 static void set_loose(struct xvt_vm *vm, bool loose)

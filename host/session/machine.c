@@ -102,9 +102,9 @@ int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 	if (is_recording(s)) /* without memory they are not counted */
 		vm->types = calloc(1, sizeof(*vm->types));
 	vm->guest_hz = presumed_hz(s, &vm->region);
-	vm->first_id = s->next_ring;
-	s->next_ring += n;
-	s->nr_places += n;
+	vm->first_id = s->table.next_ring;
+	s->table.next_ring += n;
+	s->table.nr_places += n;
 	return 0;
 }
 
@@ -252,11 +252,11 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 		return 0;
 	limit_rings(vm);
 	/* Rings of machines that are gone are in the file; their numbers are not reused. */
-	if (vm->region.g.ring_count > RINGS_MAX - s->next_ring) {
+	if (vm->region.g.ring_count > RINGS_MAX - s->table.next_ring) {
 		snprintf(why, why_size,
 			 "its %u rings are too many beside the %u that this trace has had: events "
 			 "have numbers for %u",
-			 vm->region.g.ring_count, s->next_ring, RINGS_MAX);
+			 vm->region.g.ring_count, s->table.next_ring, RINGS_MAX);
 		return -EOVERFLOW;
 	}
 	err = vm_attach(s, vm, original);
@@ -356,7 +356,7 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 	if (err)
 		return err;
 	/* The passes of a recording do not wait for anything. */
-	err = xvt_host_region_claim(&vm->region, s->pass_number ? 0 : XVT_LOCK_START_MS);
+	err = xvt_host_region_claim(&vm->region, s->passes.number ? 0 : XVT_LOCK_START_MS);
 	other = err ? of_same_file(s, vm) : NULL;
 	if (other)
 		snprintf(
@@ -384,7 +384,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	vm->session = s;
 	vm->begin_clock = xvt_clock_read();
-	vm->id = vm->space_of = s->next_vm;
+	vm->id = vm->space_of = s->table.next_vm;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
 	vm->pool.lent = &vm->owner->lent;
@@ -395,7 +395,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm)
 {
 	s->vms[s->nr_vms++] = vm;
-	s->next_vm++;
+	s->table.next_vm++;
 	xvt_session_share_memory(s);
 }
 
@@ -423,7 +423,7 @@ int xvt_vm_add_region(struct xvt_session *s, const char *name, const char *path,
 	err = xvt_vm_try_attach(s, vm, why, why_size);
 	if (err) { /* the trace has nothing of the machine yet */
 		s->nr_vms--;
-		s->next_vm--;
+		s->table.next_vm--;
 		xvt_session_share_memory(s);
 		xvt_vm_free(vm);
 	}

@@ -52,6 +52,6 @@ uint64_t xvt_session_bytes(const struct xvt_session *s)
 
 uint64_t xvt_session_ran_ns(const struct xvt_session *s)
 {
-	return xvt_host_clock_ns(&s->clock, s->off_clock ? s->off_clock : xvt_clock_read()) -
+	return xvt_host_clock_ns(&s->clock, s->off.clock ? s->off.clock : xvt_clock_read()) -
 	       xvt_host_clock_ns(&s->clock, s->start_clock);
 }

@@ -179,7 +179,7 @@ static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 		c->burst_cost += (int64_t)(c->took / c->bursts - c->burst_cost) / 4;
 	c->idle_pace =
 		idle_pace(s, c, within(c->burst_cost * rings * PACE_IDLE_PART, every, idlest));
-	if (s->disk_full) /* nodes use up the last of the space, which has to last for hours */
+	if (s->disk.full) /* nodes use up the last of the space, which has to last for hours */
 		c->pace = c->idle_pace = ticks(s, SECOND_NS) * (2 + s->nr_rings / 8);
 	c->took = c->bursts = 0;
 	/* A mark is a record, which has to be drained, placed and written. */
@@ -196,9 +196,9 @@ void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 
 		if (vm->phase == XVT_VM_ATTACHED)
 			pace_of_vm(s, vm, elapsed / XVT_CLOCKS_PART / xvt_session_sharing(s, vm),
-				   s->clocks_took);
+				   s->clocks.took);
 	}
-	s->clocks_took = 0;
+	s->clocks.took = 0;
 }
 
 uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
@@ -217,7 +217,7 @@ uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
 
 int xvt_session_clock_room(struct xvt_session *s, size_t rings)
 {
-	return xvt_grow(&s->clock_due, &s->clock_room, rings, sizeof(*s->clock_due));
+	return xvt_grow(&s->clocks.due, &s->clocks.room, rings, sizeof(*s->clocks.due));
 }
 
 void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
@@ -226,6 +226,6 @@ void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uin
 
 	if (r->measure.asked)
 		return;
-	s->clock_due[r->session.slot] = sooner(s->clock_due[r->session.slot], due);
-	s->clocks_due = sooner(s->clocks_due, due);
+	s->clocks.due[r->session.slot] = sooner(s->clocks.due[r->session.slot], due);
+	s->clocks.first_due = sooner(s->clocks.first_due, due);
 }

@@ -91,7 +91,7 @@ void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm)
 
 	/* The header's words that the pass has read at the begin count for all of it. */
 	if (vm->phase != XVT_VM_ATTACHED || vm->own || !is_recording(s) ||
-	    vm->panic.begun_pass == s->pass_number)
+	    vm->panic.begun_pass == s->passes.number)
 		return;
 	generation = xvt_vm_generation(s, vm);
 	if (vm->panic.dead && generation != vm->panic.generation) {

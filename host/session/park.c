@@ -14,8 +14,9 @@
 
 int xvt_session_park_room(struct xvt_session *s, size_t rings)
 {
-	return xvt_grow(&s->active, &s->active_room, rings, sizeof(*s->active)) ||
-			       xvt_grow(&s->dirty, &s->dirty_room, rings, sizeof(*s->dirty))
+	return xvt_grow(&s->scan.active, &s->scan.active_room, rings, sizeof(*s->scan.active)) ||
+			       xvt_grow(&s->checkpoint.dirty, &s->checkpoint.dirty_room, rings,
+					sizeof(*s->checkpoint.dirty))
 		       ? -ENOMEM
 		       : 0;
 }
@@ -23,9 +24,9 @@ int xvt_session_park_room(struct xvt_session *s, size_t rings)
 /* Copy the idleness proven while the ring was parked into the ring. */
 static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!s->parked_clock || !earlier(r->drain.look_clock, s->parked_clock))
+	if (!s->scan.parked_clock || !earlier(r->drain.look_clock, s->scan.parked_clock))
 		return;
-	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->parked_clock;
+	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->scan.parked_clock;
 }
 
 void xvt_session_unpark(struct xvt_session *s, struct xvt_ring *r)
@@ -98,10 +99,10 @@ void xvt_session_park(struct xvt_session *s)
 {
 	size_t i;
 
-	if (!s->joined || is_snapshot(s) || s->off_clock || s->ending)
+	if (!s->passes.joined || is_snapshot(s) || s->off.clock || s->off.ending)
 		return;
-	for (i = 0; i < s->nr_active; i++) {
-		struct xvt_ring *r = s->active[i];
+	for (i = 0; i < s->scan.nr_active; i++) {
+		struct xvt_ring *r = s->scan.active[i];
 		struct xvt_vm *vm = xvt_vm_of_ring(r);
 
 		if (vm->looked && !vm->unparked && can_park(r))

@@ -408,13 +408,17 @@ struct xvt_session_second {
 
 /* Files of a set, see rotate.c. */
 struct xvt_session_rotate {
-	bool pending;		/* the border is due: runs that are put are kept (emit.c) */
-	bool wanted;		/* xvt_session_rotate() was called */
-	uint32_t number;	/* of the file in its set */
-	uint64_t begin_clock;	/* when the file began */
-	uint64_t begin_bytes;	/* size of the part before its events */
-	uint64_t failed_second; /* when a next file could not be made; 0: it could */
-	int err;		/* -errno of that; 0: since the last request all was well */
+	bool pending;			/* the border is due: runs that are put are kept (emit.c) */
+	bool wanted;			/* xvt_session_rotate() was called */
+	uint32_t number;		/* of the file in its set */
+	uint64_t begin_clock;		/* when the file began */
+	uint64_t begin_bytes;		/* size of the part before its events */
+	uint64_t failed_second;		/* when a next file could not be made; 0: it could */
+	int err;			/* -errno of that; 0: since the last request all was well */
+	struct xvt_file_info file_info; /* what FILE says */
+	uint64_t reported_watermark;
+	/* private to rotate.c */
+	uint64_t rounds;
 };
 
 /* Metadata for the next files, see carry.c. */
@@ -431,6 +435,187 @@ static inline bool xvt_vm_is_host(const struct xvt_vm *vm)
 	return vm->own && !vm->passive;
 }
 
+/* share.c: the users whose machines are read. */
+struct xvt_session_share {
+	/* written by share.c */
+	struct xvt_owner **owners;
+	size_t nr_owners;
+	/* private to share.c */
+	size_t nr_sharing; /* of them, with a machine that is not gone */
+	size_t nr_reading; /* of them, with a machine that the pass before read */
+};
+
+/* Numbers of machines and rings in the trace, and room for rings. */
+struct xvt_session_table {
+	/* written by machine.c left.c */
+	size_t nr_places; /* rings, with those that no writer has used yet */
+	/* written by machine.c host.c */
+	uint32_t next_vm; /* numbers in the trace, which are not reused */
+	/* written by machine.c */
+	uint32_t next_ring;
+	/* private to unused.c */
+	size_t rings_room;
+};
+
+struct xvt_session_passes {
+	/* written by session.c snapshot.c */
+	bool joined;	      /* events are emitted */
+	uint64_t grace_clock; /* end of the recorder's last absence: silence before it is not
+				 charged to a guest */
+	/* written by session.c sleep.c */
+	uint64_t last_clock;
+	uint64_t next_clock; /* earliest next pass; see xvt_session_pass_at() */
+	/* written by session.c */
+	uint64_t number;
+	uint64_t next_second_clock;
+	uint64_t seconds; /* whole seconds so far */
+	/* private to session.c */
+	uint64_t next_format_clock;
+	uint64_t gap_ns;
+	uint64_t pace_clock; /* when the paces of clock measurements were set */
+	bool clock_unsound;  /* the warning about the counter is written */
+};
+
+struct xvt_session_off {
+	/* written by end.c */
+	uint64_t clock; /* when recording was switched off; 0: not yet */
+	bool ending;
+};
+
+struct xvt_session_snapshot {
+	/* written by snapshot.c */
+	uint64_t ns; /* the last moment that it holds, host ns; 0: not chosen yet */
+	/* private to snapshot.c */
+	uint64_t clock;
+	/* written by session.c */
+	bool done;
+};
+
+struct xvt_session_told {
+	/* private to host_clock.c */
+	bool went_back; /* the error note is written */
+	bool slewing;	/* CLOCK_MONOTONIC is slewing, by the newest note about it */
+};
+
+/* Clock measurements. */
+struct xvt_session_clocks {
+	/* written by clocks.c pace.c */
+	uint64_t took;	    /* ticks spent on measurements since the paces were set */
+	uint64_t *due;	    /* host clock at which each ring's clock needs service again */
+	uint64_t first_due; /* earliest value in due[] */
+	/* written by clocks.c */
+	size_t nr_asked;
+	/* written by clocks.c sleep.c */
+	uint64_t looked_clock; /* when all open measurements were last polled */
+	/* private to pace.c */
+	size_t room; /* entries of due[] that have room */
+	/* private to clocks.c */
+	int64_t left; /* ticks that measurements of any machine may take: not used by users */
+	uint64_t refill_clock;
+	struct xvt_asked asked[XVT_ASKED_MAX];
+	size_t nr_silent;	  /* entries of asked[] with `silent` */
+	size_t first_asked;	  /* index in asked[] of the first one to poll */
+	uint64_t next_scan_clock; /* earliest next scan of due[] */
+	size_t next_ring;	  /* ring at which that scan begins */
+	uint64_t next_meet_clock; /* earliest next xvt_session_service_clocks() */
+	struct xvt_measured measured;
+};
+
+struct xvt_session_scan {
+	/* written by scan.c */
+	int err;		  /* the loop failed while data was read; the recording ends */
+	struct xvt_ring **active; /* active rings of the current pass, by machine and ring */
+	uint64_t parked_clock;	  /* everything older in parked rings is copied */
+	uint64_t parked_ns;	  /* bound that parked rings put on the merge, host ns */
+	/* written by scan.c left.c */
+	size_t nr_active;
+	/* private to park.c */
+	size_t active_room;
+	/* private to scan.c */
+	uint64_t parked_proof_ns; /* parked_clock for the current scan, in host ns */
+	uint64_t drains;	  /* scans of all machines so far */
+	uint64_t proof;		  /* proof clock that the current scan may give; 0: none */
+	uint64_t proof_candidate; /* host clock of a pass, not yet old enough for a proof of
+				     idleness */
+	uint64_t unpark_clock;	  /* up to here, parked rings have had their periodic wake-ups */
+	size_t next_unpark;	  /* ring that is unparked next */
+};
+
+struct xvt_session_checkpoint {
+	uint8_t *dirty; /* XVT_DIRTY_ flags of each ring, see xvt_session_dirty() */
+	/* private to park.c */
+	size_t dirty_room;
+	/* written by checkpoint.c */
+	bool in_flight;	 /* trace data is on its way into the file, after which the regions are
+			    updated */
+	uint64_t bytes;	 /* size of the trace that the checkpoint needs in the file */
+	uint64_t events; /* value of merge.emitted at the newest checkpoint */
+	/* written by checkpoint.c rotate.c */
+	bool stats_wait; /* counters were updated for status only: the disk was full */
+	/* private to checkpoint.c */
+	uint64_t clock;	    /* start of the newest checkpoint */
+	bool counters_late; /* a second ended while a checkpoint was in flight: its counters wait
+			       for the next one */
+};
+
+struct xvt_session_emit {
+	/* private to emit.c */
+	bool limited;	    /* by the last check, there may not be space for every event */
+	uint64_t put_bytes; /* bytes of events since the last check */
+	/* written by emit.c space.c */
+	uint64_t emitted_ns; /* host time of the newest event emitted in order */
+	/* written by emit.c */
+	uint64_t newest_ns; /* the same of all lanes */
+};
+
+/* When the machines' budgets of silence are charged. */
+struct xvt_session_budgets {
+	/* private to stall.c */
+	uint64_t charged_clock; /* the last time */
+	uint64_t grace;		/* no budget is charged before */
+	uint64_t away;		/* length of the recorder's absence that caused `grace` */
+};
+
+/* Space for the trace. */
+struct xvt_session_disk {
+	/* written by space.c */
+	bool size_reached; /* max_bytes is reached: the recording should end */
+	bool full;	   /* state of the disk by the newest pass */
+	/* private to space.c */
+	bool dropping; /* no further event is written */
+	bool full_told;
+	uint64_t full_second;
+	bool split;	/* the disk is nearly full: disk_bytes are divided */
+	uint64_t bytes; /* of the file: what was left, with what was used of it since */
+	uint64_t space; /* the same of events, before compression */
+	uint64_t looked_bytes;
+	bool drops_wait;     /* some ring has drops_wait */
+	uint64_t file_space; /* of max_bytes for events, before compression */
+	uint64_t space_used; /* of all machines */
+	size_t writing;	     /* users with a machine that has given an event */
+	bool any_idle;	     /* a machine has not */
+};
+
+/* Sources besides the regions. */
+struct xvt_session_sources {
+	/* private to kvm.c */
+	struct xvt_session_kvm *kvm; /* NULL: no KVM events read */
+	/* private to host.c */
+	struct xvt_session_host *host; /* NULL: the host is not recorded */
+	/* private to host_kernel.c */
+	struct xvt_session_kernel *kernel; /* likewise */
+	/* written by host_kernel.c */
+	bool kernel_searches; /* a search for VMMs is under way */
+	/* private to passive_kernel.c */
+	struct xvt_session_formats *formats; /* NULL: not read */
+	/* private to host_symbols.c */
+	struct xvt_session_symbols *symbols; /* NULL: none is wanted */
+};
+
+/*
+ * A session: what its files have in common, and a struct for each file that has a state. A group
+ * of members there says which files write them, or use them at all (tests/check-layers.sh).
+ */
 struct xvt_session {
 	/* Set by session.c at the start. */
 	struct xvt_session_options opt;
@@ -440,145 +625,42 @@ struct xvt_session {
 	struct xvt_merge merge;
 	struct xvt_pool pool;	/* memory shared by all machines */
 	struct xvt_arena arena; /* registered with the loop, if opt.drain_reads */
-	int drain_err;		/* the loop failed while data was read; the recording ends */
 	uint64_t attach_id;
 	uint64_t start_clock;
+	struct xvt_host_clock clock;
 
 	/* machine.c, left.c: without what was freed, in the order of numbers in the trace */
 	struct xvt_vm **vms;
 	size_t nr_vms;
 	struct xvt_ring **rings; /* all machines' rings, in the order in which they were made */
 	size_t nr_rings;
-	size_t rings_room;
-	size_t nr_places;	     /* the same with rings that no writer has used yet */
-	uint32_t next_vm, next_ring; /* numbers in the trace, which are not reused */
-	struct xvt_sums left;	     /* of the machines that were freed */
-	struct xvt_owner **owners;   /* share.c */
-	size_t nr_owners;
-	size_t nr_sharing; /* of them, with a machine that is not gone */
-	size_t nr_reading; /* share.c: of them, with a machine that the pass before read */
+	struct xvt_sums left; /* of the machines that were freed */
+	struct xvt_session_table table;
+
+	size_t nr_halting; /* halt.c: machines that are being stopped */
 	bool infos_wait;   /* announce.c: some RING chunks are delayed, see
 			      xvt_session_announce_late() */
 
-	/* session.c: passes. */
-	bool joined;		  /* events are emitted; also snapshot.c */
-	uint64_t grace_clock;	  /* end of the recorder's last absence: silence before it is not
-				     charged to a guest; also snapshot.c */
-	uint64_t last_pass_clock; /* also sleep.c */
-	uint64_t pass_number;
-	uint64_t next_pass_clock; /* also sleep.c, snapshot.c */
-	uint64_t next_second_clock;
-	uint64_t next_format_clock;
-	uint64_t pass_gap_ns;
-	uint64_t pace_clock; /* when the paces of clock measurements were set */
-	uint64_t seconds;    /* whole seconds so far */
-	uint64_t rounds;
-	uint64_t reported_watermark;
-	bool clock_unsound; /* the warning about the counter is written */
-
-	size_t nr_halting; /* halt.c: machines that are being stopped */
-
-	/* end.c */
-	uint64_t off_clock; /* when recording was switched off; 0: not yet */
-	bool ending;
-
-	/* snapshot.c */
-	uint64_t snapshot_ns; /* the last moment that it holds, host ns; 0: not chosen yet */
-	uint64_t snapshot_clock;
-	bool snapshot_done;
-
-	/* host_clock.c */
-	struct xvt_host_clock clock;
-	bool clock_went_back; /* the error note is written */
-	bool clock_slewing;   /* CLOCK_MONOTONIC is slewing, by the newest note about it */
-
-	/* clocks.c; clocks_took, clock_due and clocks_due also pace.c */
-	uint64_t clocks_took;  /* ticks spent on measurements since the paces were set */
-	int64_t clocks_left;   /* ticks that measurements of any machine may take: not used by users
-				*/
-	uint64_t clocks_clock; /* last refill */
-	struct xvt_asked asked[XVT_ASKED_MAX];
-	size_t nr_asked;
-	size_t nr_silent;	  /* entries of asked[] with `silent` */
-	size_t first_asked;	  /* index in asked[] of the first one to poll */
-	size_t clock_room;	  /* entries of clock_due[] that have room */
-	uint64_t *clock_due;	  /* host clock at which each ring's clock needs service again */
-	uint64_t clocks_due;	  /* earliest value in clock_due[] */
-	uint64_t next_scan_clock; /* earliest next scan of clock_due[] */
-	size_t next_clock;	  /* ring at which that scan begins */
-	uint64_t looked_clock;	  /* when all open measurements were last polled */
-	uint64_t next_meet_clock; /* earliest next xvt_session_service_clocks() */
-	struct xvt_measured measured;
-	struct xvt_looks looks; /* looks.c */
-	struct xvt_heads heads; /* heads.c */
-
-	/* scan.c */
-	size_t active_room;
-	struct xvt_ring **active; /* active rings of the current pass, by machine and ring */
-	size_t nr_active;
-	uint64_t parked_clock;	  /* everything older in parked rings is copied */
-	uint64_t parked_proof_ns; /* the same for the current scan, in host ns */
-	uint64_t parked_ns;	  /* bound that parked rings put on the merge, host ns */
-	uint64_t drains;	  /* scans of all machines so far */
-	uint64_t drain_proof;	  /* proof clock that the current scan may give; 0: none */
-	uint64_t proof_candidate; /* host clock of a pass, not yet old enough for a proof of
-				     idleness */
-	uint64_t unpark_clock;	  /* up to here, parked rings have had their periodic wake-ups */
-	size_t next_unpark;	  /* ring that is unparked next */
-
-	/* checkpoint.c */
-	size_t dirty_room;
-	uint8_t *dirty;		   /* XVT_DIRTY_ flags of each ring; also emit.c, scan.c, space.c */
-	bool checkpoint_in_flight; /* trace data is on its way into the file, after which the
-				      regions are updated */
-	uint64_t checkpoint_bytes; /* size of the trace that the checkpoint needs in the file */
-	uint64_t checkpoint_clock; /* start of the newest checkpoint */
-	uint64_t checkpoint_events; /* value of merge.emitted at the newest checkpoint */
-	bool counters_late; /* a second ended while a checkpoint was in flight: its counters wait
-			       for the next one */
-	bool stats_wait;    /* counters were updated for status only: the disk was full */
-
-	/* emit.c */
-	bool limited;	     /* by the last check, there may not be space for every event */
-	uint64_t put_bytes;  /* bytes of events since the last check */
-	uint64_t emitted_ns; /* host time of the newest event emitted in order */
-	uint64_t newest_ns;  /* the same of all lanes */
-
-	/* stall.c */
-	uint64_t stall_clock; /* when the machines' budgets were last charged */
-	uint64_t stall_grace; /* no budget is charged before */
-	uint64_t stall_away;  /* length of the recorder's absence that caused stall_grace */
-
-	/* space.c */
-	bool dropping;	   /* no further event is written */
-	bool size_reached; /* max_bytes is reached: the recording should end */
-	bool disk_full;	   /* state of the disk by the newest pass */
-	bool full_told;
-	uint64_t full_second;
-	bool disk_split;     /* the disk is nearly full: disk_bytes are divided */
-	uint64_t disk_bytes; /* of the file: what was left, with what was used of it since */
-	uint64_t disk_space; /* the same of events, before compression */
-	uint64_t disk_looked_bytes;
-	bool drops_wait;     /* some ring has drops_wait */
-	uint64_t file_space; /* of max_bytes for events, before compression */
-	uint64_t space_used; /* of all machines */
-	size_t writing;	     /* users with a machine that has given an event */
-	bool any_idle;	     /* a machine has not */
-
-	/* session.c: what FILE says */
-	struct xvt_file_info file_info;
-	struct xvt_session_rotate rotate;    /* rotate.c */
-	struct xvt_session_carry carry;	     /* carry.c */
-	struct xvt_session_second second;    /* status.c */
-	struct xvt_session_wake wake;	     /* sleep.c */
-	struct xvt_session_way way;	     /* way.c */
-	struct xvt_note_limit notes;	     /* notes.c, of all machines */
-	struct xvt_session_kvm *kvm;	     /* private to kvm.c; NULL: no KVM events read */
-	struct xvt_session_host *host;	     /* private to host.c; NULL: the host is not recorded */
-	struct xvt_session_kernel *kernel;   /* private to host_kernel.c, likewise */
-	bool kernel_searches;		     /* host_kernel.c: a search for VMMs is under way */
-	struct xvt_session_formats *formats; /* private to passive_kernel.c; NULL: not read */
-	struct xvt_session_symbols *symbols; /* private to host_symbols.c; NULL: none is wanted */
+	struct xvt_session_passes passes;	  /* session.c */
+	struct xvt_session_share share;		  /* share.c */
+	struct xvt_session_off off;		  /* end.c */
+	struct xvt_session_snapshot snapshot;	  /* snapshot.c */
+	struct xvt_session_told told;		  /* host_clock.c */
+	struct xvt_session_clocks clocks;	  /* clocks.c, pace.c */
+	struct xvt_looks looks;			  /* looks.c */
+	struct xvt_heads heads;			  /* heads.c */
+	struct xvt_session_scan scan;		  /* scan.c, park.c */
+	struct xvt_session_checkpoint checkpoint; /* checkpoint.c */
+	struct xvt_session_emit emit;		  /* emit.c */
+	struct xvt_session_budgets budgets;	  /* stall.c */
+	struct xvt_session_disk disk;		  /* space.c */
+	struct xvt_session_rotate rotate;	  /* rotate.c */
+	struct xvt_session_carry carry;		  /* carry.c */
+	struct xvt_session_second second;	  /* status.c */
+	struct xvt_session_wake wake;		  /* sleep.c */
+	struct xvt_session_way way;		  /* way.c */
+	struct xvt_note_limit notes;		  /* notes.c, of all machines */
+	struct xvt_session_sources sources;
 };
 
 #define XVT_WAIT_FORMAT_NS 50000000ull /* between two checks of an unformatted region */
@@ -930,7 +1012,7 @@ uint64_t xvt_session_turn(const struct xvt_session *s, const struct xvt_vm *vm, 
 /* Users with a machine that is not gone; at least 1. */
 static inline size_t xvt_session_owners(const struct xvt_session *s)
 {
-	return s->nr_sharing ? s->nr_sharing : 1;
+	return s->share.nr_sharing ? s->share.nr_sharing : 1;
 }
 void xvt_session_share_free(struct xvt_session *s);
 
@@ -1059,7 +1141,7 @@ static inline bool xvt_session_files_turn(const struct xvt_session *s, size_t vm
 	size_t turns = s->nr_vms / 64;
 
 	turns = turns < 1 ? 1 : turns > 8 ? 8 : turns;
-	return vm % turns == s->seconds % turns;
+	return vm % turns == s->passes.seconds % turns;
 }
 
 /* About once a second: detect region files that were deleted or replaced. */
@@ -1145,10 +1227,10 @@ static inline uint32_t xvt_vm_generation(struct xvt_session *s, struct xvt_vm *v
 {
 	if (vm->phase != XVT_VM_ATTACHED)
 		return 0;
-	if (!vm->generation_known || vm->generation_pass != s->pass_number)
+	if (!vm->generation_known || vm->generation_pass != s->passes.number)
 		vm->generation = xvt_load(&xvt_vm_header(vm)->generation);
 	vm->generation_known = true;
-	vm->generation_pass = s->pass_number;
+	vm->generation_pass = s->passes.number;
 	return vm->generation;
 }
 
@@ -1156,7 +1238,7 @@ static inline uint32_t xvt_vm_generation(struct xvt_session *s, struct xvt_vm *v
 static inline void xvt_vm_panics_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
 	vm->panic = (struct xvt_vm_panic){ .base = xvt_load(&xvt_vm_header(vm)->panics),
-					   .begun_pass = s->pass_number };
+					   .begun_pass = s->passes.number };
 }
 
 /* --- exact.c --- */
@@ -1347,7 +1429,8 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
 /* Host clock at which xvt_session_clocks() is next due, if nothing happens before. */
 static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
 {
-	return earlier(s->clocks_due, s->next_scan_clock) ? s->next_scan_clock : s->clocks_due;
+	return earlier(s->clocks.first_due, s->clocks.next_scan_clock) ? s->clocks.next_scan_clock
+								       : s->clocks.first_due;
 }
 /*
  * Service answered clock requests during long work. A guest stays 200 us for follow-up requests,

@@ -145,7 +145,7 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 		vm->rings_more = n - vm->rings_max;
 		n = vm->rings_max;
 	}
-	if (n > XVT_EVENT_RING_MASK + 1 - s->next_ring) {
+	if (n > XVT_EVENT_RING_MASK + 1 - s->table.next_ring) {
 		snprintf(why, why_size, "its %u rings are too many beside those of this trace", n);
 		return -EOVERFLOW;
 	}
@@ -481,7 +481,7 @@ static bool feed_cpu(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, uint6
 
 	if (r->phase == XVT_PHASE_NEW)
 		look_for_clock(s, vm->passive, c, r);
-	if (c->settled || (r->phase == XVT_PHASE_NEW && !s->joined))
+	if (c->settled || (r->phase == XVT_PHASE_NEW && !s->passes.joined))
 		return true;
 	if (!c->begun && !begin(vm->passive, c, r))
 		return true;
@@ -531,7 +531,7 @@ static bool is_there(struct xvt_session *s, struct xvt_vm *vm)
 
 static void feed(struct xvt_session *s, struct xvt_vm *vm)
 {
-	const uint64_t off_clock = s->off_clock	   ? s->off_clock
+	const uint64_t off_clock = s->off.clock	   ? s->off.clock
 				   : vm->halt.step ? vm->halt.off_clock
 						   : 0;
 	uint32_t i;

@@ -112,7 +112,7 @@ static void note_found(struct xvt_session *s, struct xvt_vm *vm)
 	if (!strcmp(k->told, k->now.build_id))
 		return;
 	memcpy(k->told, k->now.build_id, sizeof(k->told));
-	if (xvt_formats_cache_find(&s->formats->cache, k->now.build_id, why, sizeof(why)))
+	if (xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, why, sizeof(why)))
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "its memory says that its kernel is build %s, whose formats are "
 				 "known",
@@ -249,7 +249,8 @@ static const struct xvt_formats *choose(struct xvt_session *s, struct xvt_passiv
 	}
 	settle_boot(k);
 	if (!k->mixed)
-		return xvt_formats_cache_find(&s->formats->cache, k->file.build_id, why, size);
+		return xvt_formats_cache_find(&s->sources.formats->cache, k->file.build_id, why,
+					      size);
 	snprintf(why, size,
 		 k->boot_clock || k->several
 			 ? "its memory does not say that one kernel wrote all of them"
@@ -327,22 +328,23 @@ int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, char 
 {
 	struct xvt_passive_kernel *k = &p->kernel;
 
-	if (!s->formats) {
-		s->formats = calloc(1, sizeof(*s->formats));
-		if (s->formats && xvt_formats_cache_read(&s->formats->cache, s->formats->why,
-							 sizeof(s->formats->why)))
-			memset(&s->formats->cache, 0, sizeof(s->formats->cache));
+	if (!s->sources.formats) {
+		s->sources.formats = calloc(1, sizeof(*s->sources.formats));
+		if (s->sources.formats &&
+		    xvt_formats_cache_read(&s->sources.formats->cache, s->sources.formats->why,
+					   sizeof(s->sources.formats->why)))
+			memset(&s->sources.formats->cache, 0, sizeof(s->sources.formats->cache));
 	}
 	k->fit = xvt_fit_new();
-	if (!s->formats || !k->fit) {
+	if (!s->sources.formats || !k->fit) {
 		snprintf(why, why_size, "%s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	if (!k->claim[0])
 		return 0;
-	k->claimed = xvt_formats_cache_find(&s->formats->cache, k->claim, why, why_size);
-	if (!k->claimed && s->formats->why[0])
-		snprintf(why, why_size, "%s", s->formats->why);
+	k->claimed = xvt_formats_cache_find(&s->sources.formats->cache, k->claim, why, why_size);
+	if (!k->claimed && s->sources.formats->why[0])
+		snprintf(why, why_size, "%s", s->sources.formats->why);
 	return k->claimed ? 0 : -ENOENT;
 }
 
@@ -354,8 +356,8 @@ void xvt_passive_kernel_end(struct xvt_passive *p)
 
 void xvt_session_formats_free(struct xvt_session *s)
 {
-	if (s->formats)
-		xvt_formats_cache_free(&s->formats->cache);
-	free(s->formats);
-	s->formats = NULL;
+	if (s->sources.formats)
+		xvt_formats_cache_free(&s->sources.formats->cache);
+	free(s->sources.formats);
+	s->sources.formats = NULL;
 }

@@ -42,15 +42,15 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	if (xvt_ring_set_phase(r, XVT_PHASE_LIVE))
 		return;
 	note_live(s, r, now);
-	r->clock.map.closed = s->ending;
+	r->clock.map.closed = s->off.ending;
 	r->drain.changed_clock = now;
-	if (s->ending)
+	if (s->off.ending)
 		return;
 	xvt_ring_announce(s, r);
 	if (is_snapshot(s))
 		return; /* a snapshot changes nothing in the region */
 	xvt_drain_advance_cons(r);
-	if (s->off_clock || xvt_vm_stop_wanted(xvt_vm_of_ring(r)))
+	if (s->off.clock || xvt_vm_stop_wanted(xvt_vm_of_ring(r)))
 		return; /* too late to begin: recording would go on without a recorder */
 	r->words.enable = r->mode;
 	xvt_store_release(&r->host->enable, r->words.enable);
@@ -133,8 +133,8 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	uint64_t proven = xvt_ring_proven(r), now_ns = xvt_host_clock_ns(&s->clock, now);
 
 	/* Before all machines have joined nothing is decoded, so the bound says nothing. */
-	if (!s->joined || xvt_ring_ready(r) || (r->head.have && r->head.placed) ||
-	    since(now, s->grace_clock) < ticks(s, lag_ns))
+	if (!s->passes.joined || xvt_ring_ready(r) || (r->head.have && r->head.placed) ||
+	    since(now, s->passes.grace_clock) < ticks(s, lag_ns))
 		return false;
 	if (proven < r->session.live_ns)
 		proven = r->session.live_ns;
@@ -158,8 +158,9 @@ static const char *why_it_holds(const struct xvt_ring *r)
 
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	return r->measure.answered ? 0
-				   : since(now, latest(r->measure.answer_clock, s->grace_clock));
+	return r->measure.answered
+		       ? 0
+		       : since(now, latest(r->measure.answer_clock, s->passes.grace_clock));
 }
 
 /* Also one whose kernel panicked, as far as nothing answers. */
@@ -207,7 +208,7 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 			       s->opt.stall_timeout_ns * (waits(r) ? WITNESS_STALLS : 1)))
 			ring_aside(s, r, true, SILENT_TEXT);
 	} else if (r->drain.last.nest &&
-		   since(now, latest(r->drain.changed_clock, s->grace_clock)) > stall) {
+		   since(now, latest(r->drain.changed_clock, s->passes.grace_clock)) > stall) {
 		ring_aside(s, r, false, "a writer stays inside an event");
 	} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {
 		ring_aside(s, r, false, why_it_holds(r));
@@ -295,7 +296,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		while_live(s, r, now, paused);
 	else if (r->phase == XVT_PHASE_ASIDE)
 		while_aside(s, r, now, paused);
-	else if (r->phase == XVT_PHASE_DONE && shows_activity(r) && !s->ending)
+	else if (r->phase == XVT_PHASE_DONE && shows_activity(r) && !s->off.ending)
 		ring_returns(s, r, now);
 	tell_fault(s, r);
 }

@@ -34,7 +34,7 @@ static bool is_due(const struct xvt_session *s, uint64_t now)
 		return true;
 	if (most && bytes >= most && bytes - s->rotate.begin_bytes >= most / 2)
 		return true;
-	return s->opt.rotate_ns && s->joined &&
+	return s->opt.rotate_ns && s->passes.joined &&
 	       since(now, s->rotate.begin_clock) >= ticks(s, s->opt.rotate_ns);
 }
 
@@ -93,19 +93,19 @@ static void end_file(struct xvt_session *s)
 		r->account.stats.paused_ns = xvt_vm_paused_ns(s, xvt_vm_of_ring(r));
 		xvt_ring_end_file(r, xvt_vm_of_ring(r)->phase == XVT_VM_ATTACHED, &file);
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &file, sizeof(file), NULL, 0);
-		s->dirty[i] |= XVT_DIRTY;
+		s->checkpoint.dirty[i] |= XVT_DIRTY;
 	}
-	s->stats_wait = true; /* the next file has no counters yet */
+	s->checkpoint.stats_wait = true; /* the next file has no counters yet */
 	for (i = 0; i < s->nr_vms; i++)
 		s->vms[i]->left_out |= is_over(s->vms[i]);
 }
 
 void xvt_session_put_round(struct xvt_session *s)
 {
-	struct xvt_round round = { ++s->rounds, s->merge.watermark,
+	struct xvt_round round = { ++s->rotate.rounds, s->merge.watermark,
 				   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
 
-	s->reported_watermark = s->merge.watermark;
+	s->rotate.reported_watermark = s->merge.watermark;
 	xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
 }
 
@@ -128,7 +128,7 @@ static size_t line_of(const struct xvt_session *s)
 
 static void describe_file(struct xvt_session *s, struct xvt_file_info *info, size_t line)
 {
-	*info = s->file_info;
+	*info = s->rotate.file_info;
 	memset(info->uuid, 0, sizeof(info->uuid)); /* a file of its own */
 	info->set_number = ++s->rotate.number;
 	if (line) {
@@ -223,7 +223,7 @@ static void say_not_now(struct xvt_session *s, int err)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "the next file cannot be made: %s; this one goes on",
 				 strerror(-err));
-	s->rotate.failed_second = s->seconds ? s->seconds : 1;
+	s->rotate.failed_second = s->passes.seconds ? s->passes.seconds : 1;
 	s->rotate.err = err;
 	s->rotate.pending = false;
 }
@@ -232,9 +232,10 @@ int xvt_session_look_at_rotation(struct xvt_session *s, uint64_t now)
 {
 	int err;
 
-	if (!s->sink->prepare || !is_recording(s) || s->off_clock || s->disk_full ||
+	if (!s->sink->prepare || !is_recording(s) || s->off.clock || s->disk.full ||
 	    !is_due(s, now) ||
-	    (s->rotate.failed_second && s->seconds - s->rotate.failed_second < RETRY_SECONDS))
+	    (s->rotate.failed_second &&
+	     s->passes.seconds - s->rotate.failed_second < RETRY_SECONDS))
 		return 0;
 	s->rotate.pending = true;
 	if (!all_kept(s))
@@ -261,7 +262,7 @@ int xvt_session_rotation(const struct xvt_session *s)
 {
 	if (!s->rotate.wanted && !s->rotate.pending)
 		return 0;
-	return s->disk_full ? -ENOSPC : s->rotate.err ? s->rotate.err : -EAGAIN;
+	return s->disk.full ? -ENOSPC : s->rotate.err ? s->rotate.err : -EAGAIN;
 }
 
 void xvt_session_rotate_at(struct xvt_session *s, uint64_t bytes, uint64_t ns)
@@ -272,7 +273,7 @@ void xvt_session_rotate_at(struct xvt_session *s, uint64_t bytes, uint64_t ns)
 
 void xvt_session_init_rotation(struct xvt_session *s, const struct xvt_file_info *info)
 {
-	s->file_info = *info;
+	s->rotate.file_info = *info;
 	s->rotate.number = info->set_number;
 	s->rotate.begin_clock = xvt_clock_read();
 	s->rotate.begin_bytes = xvt_trace_file_bytes(s->trace);

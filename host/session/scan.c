@@ -33,15 +33,15 @@ static bool unchanged(const struct xvt_parked *parked)
  * waiting records. */
 static void apply_parked_bound(struct xvt_session *s, const struct xvt_parked *parked)
 {
-	uint64_t passed = s->parked_proof_ns, bound;
+	uint64_t passed = s->scan.parked_proof_ns, bound;
 
 	if (parked->floor_ns == UINT64_MAX)
 		return;
 	bound = xvt_ring_past(parked->floor_ns, passed,
 			      xvt_ring_margin_ns(passed, parked->node_ns, parked->slack_ns,
 						 xvt_session_free_wait_ns(s)));
-	if (bound < s->parked_ns)
-		s->parked_ns = bound;
+	if (bound < s->scan.parked_ns)
+		s->scan.parked_ns = bound;
 }
 
 /* ------------------------------------------------------------------ one machine */
@@ -100,8 +100,8 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	xvt_session_unpark(s, r);
 	if (!xvt_session_takes_part(s, r))
 		return;
-	xvt_drain_look(r, s->loop, r->guest.behind ? 0 : s->drain_proof);
-	r->session.looked_at = s->drains;
+	xvt_drain_look(r, s->loop, r->guest.behind ? 0 : s->scan.proof);
+	r->session.looked_at = s->scan.drains;
 }
 
 /* Begin the scan of a machine: detect a rollback of its memory, and set vm->looked if its rings can
@@ -156,7 +156,7 @@ static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		/* Skip rings that are parked, not processed, or unparked only after the scan. */
-		if (!vm->parked[i].ctl && vm->rings[i]->session.looked_at == s->drains)
+		if (!vm->parked[i].ctl && vm->rings[i]->session.looked_at == s->scan.drains)
 			xvt_drain_take(vm->rings[i], rolled_back);
 	}
 }
@@ -167,9 +167,9 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 	size_t i;
 
 	for (i = vm->first_active; i < vm->first_active + vm->nr_active; i++) {
-		struct xvt_ring *r = s->active[i];
+		struct xvt_ring *r = s->scan.active[i];
 
-		if (!xvt_session_takes_part(s, r) || r->session.looked_at != s->drains)
+		if (!xvt_session_takes_part(s, r) || r->session.looked_at != s->scan.drains)
 			continue;
 		/* Announce rings whose writer ended before the recording, or between two scans,
 		 * without a clock. Events that older traces account for do not count. */
@@ -188,24 +188,24 @@ static void list_active(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->rings && vm->parked ? vm->region.g.ring_count : 0;
 
-	vm->first_active = s->nr_active;
+	vm->first_active = s->scan.nr_active;
 	for (i = 0; i < n; i++) {
 		if (!vm->parked[i].ctl && vm->rings[i]) {
-			s->active[s->nr_active++] = vm->rings[i];
-			s->dirty[vm->rings[i]->session.slot] |= XVT_DIRTY;
+			s->scan.active[s->scan.nr_active++] = vm->rings[i];
+			s->checkpoint.dirty[vm->rings[i]->session.slot] |= XVT_DIRTY;
 		}
 	}
-	vm->nr_active = s->nr_active - vm->first_active;
+	vm->nr_active = s->scan.nr_active - vm->first_active;
 }
 
 /* Returns the clock value by which this pass may prove idleness, or 0: it must be old enough. */
 static uint64_t proof_of(struct xvt_session *s, uint64_t now)
 {
-	uint64_t proof = s->proof_candidate;
+	uint64_t proof = s->scan.proof_candidate;
 
 	if (proof && since(now, proof) < ticks(s, XVT_PROOF_DELTA_NS))
 		return 0;
-	s->proof_candidate = now;
+	s->scan.proof_candidate = now;
 	return proof;
 }
 
@@ -213,14 +213,14 @@ static uint64_t proof_of(struct xvt_session *s, uint64_t now)
 static void unpark_some(struct xvt_session *s, uint64_t now)
 {
 	uint64_t each = ticks(s, UNPARK_NS) / (s->nr_rings ? s->nr_rings : 1) + 1;
-	size_t n = since(now, s->unpark_clock) / each;
+	size_t n = since(now, s->scan.unpark_clock) / each;
 
 	if (n > s->nr_rings) /* after an absence, or at the start */
-		s->unpark_clock = now - each * s->nr_rings;
+		s->scan.unpark_clock = now - each * s->nr_rings;
 	for (n = n < s->nr_rings ? n : s->nr_rings; n; n--) {
-		s->next_unpark = s->next_unpark < s->nr_rings ? s->next_unpark : 0;
-		xvt_session_unpark(s, s->rings[s->next_unpark++]);
-		s->unpark_clock += each;
+		s->scan.next_unpark = s->scan.next_unpark < s->nr_rings ? s->scan.next_unpark : 0;
+		xvt_session_unpark(s, s->rings[s->scan.next_unpark++]);
+		s->scan.unpark_clock += each;
 	}
 }
 
@@ -273,14 +273,14 @@ static void drain_by_reads(struct xvt_session *s)
 	unsigned int reads = 0;
 	size_t from = 0, i;
 
-	for (i = 0; i < s->nr_vms && !s->drain_err; i++) {
+	for (i = 0; i < s->nr_vms && !s->scan.err; i++) {
 		if (can_be_read(s->vms[i])) {
 			vm_look(s, s->vms[i]);
 			reads += reads_of(s->vms[i]);
 		}
 		if (reads < READS_AT_ONCE && i + 1 < s->nr_vms)
 			continue;
-		s->drain_err = take_read(s, from, i + 1);
+		s->scan.err = take_read(s, from, i + 1);
 		from = i + 1;
 		reads = 0;
 		xvt_session_service_clocks(s);
@@ -291,7 +291,7 @@ static void drain_all(struct xvt_session *s)
 {
 	size_t i;
 
-	s->parked_ns = UINT64_MAX;
+	s->scan.parked_ns = UINT64_MAX;
 	if (s->opt.drain_reads) {
 		drain_by_reads(s);
 		return;
@@ -311,14 +311,14 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
-	if (s->drain_err)
+	if (s->scan.err)
 		return;
-	s->drains++;
-	s->drain_proof = proof_of(s, now);
+	s->scan.drains++;
+	s->scan.proof = proof_of(s, now);
 	unpark_some(s, now);
 	xvt_session_share_pass(s);
-	s->parked_proof_ns =
-		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->parked_clock);
+	s->scan.parked_proof_ns =
+		xvt_host_clock_ns(&s->clock, s->scan.proof ? s->scan.proof : s->scan.parked_clock);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (xvt_vm_is_read(s->vms[i]))
 			vm_begin(s, s->vms[i]);
@@ -328,9 +328,9 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	xvt_session_host_feed(s);
 	xvt_session_passive_feed(s);
 	drain_all(s);
-	if (s->drain_proof)
-		s->parked_clock = s->drain_proof;
-	s->nr_active = 0;
+	if (s->scan.proof)
+		s->scan.parked_clock = s->scan.proof;
+	s->scan.nr_active = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		list_active(s, s->vms[i]);
 	for (i = 0; i < s->nr_vms; i++) {

@@ -39,10 +39,10 @@ static void note_unsound(struct xvt_session *s)
 {
 	struct xvt_clock_soundness sound;
 
-	if (s->clock_unsound)
+	if (s->passes.clock_unsound)
 		return;
 	xvt_clock_soundness(&sound, s->opt.host_root);
-	s->clock_unsound = sound.fault;
+	s->passes.clock_unsound = sound.fault;
 	if (sound.fault)
 		xvt_session_note(s, 1, NULL, UINT32_MAX, "%s (xvtrace doctor says more)",
 				 sound.what);
@@ -117,8 +117,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	xvt_session_init_merge(s);
 	xvt_session_way_begin(s);
 	s->start_clock = xvt_clock_read();
-	s->next_second_clock = s->start_clock;
-	s->pass_gap_ns = PASS_MIN_NS;
+	s->passes.next_second_clock = s->start_clock;
+	s->passes.gap_ns = PASS_MIN_NS;
 	if (!is_salvage(s))
 		note_unsound(s);
 	sink->before = xvt_session_release;
@@ -138,9 +138,9 @@ void xvt_session_join(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
-	if (s->joined)
+	if (s->passes.joined)
 		return;
-	s->joined = true;
+	s->passes.joined = true;
 	for (i = 0; i < s->nr_rings; i++) /* no record was decoded before, so no ring was late */
 		s->rings[i]->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 }
@@ -151,9 +151,9 @@ static void try_join(struct xvt_session *s, uint64_t now)
 	bool timeout = since(now, s->start_clock) > ticks(s, s->opt.join_timeout_ns);
 	size_t i;
 
-	if (s->joined)
+	if (s->passes.joined)
 		return;
-	for (i = 0; i < s->nr_vms && !s->ending; i++) {
+	for (i = 0; i < s->nr_vms && !s->off.ending; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		bool live = false, waits = vm->phase == XVT_VM_WAITING;
 		uint32_t k;
@@ -213,13 +213,13 @@ static void every_second(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
-	s->seconds++;
+	s->passes.seconds++;
 	xvt_session_follow_clock(s, now);
-	if (s->seconds % SOUND_SECONDS == 0)
+	if (s->passes.seconds % SOUND_SECONDS == 0)
 		note_unsound(s);
 	xvt_session_share(s);
-	xvt_session_pace(s, since(now, s->pace_clock));
-	s->pace_clock = now;
+	xvt_session_pace(s, since(now, s->passes.pace_clock));
+	s->passes.pace_clock = now;
 	xvt_session_look_for_waits(s, false);
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
@@ -251,9 +251,9 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
-	if (earlier(now, s->next_format_clock))
+	if (earlier(now, s->passes.next_format_clock))
 		return;
-	s->next_format_clock = now + ticks(s, XVT_WAIT_FORMAT_NS) / 8;
+	s->passes.next_format_clock = now + ticks(s, XVT_WAIT_FORMAT_NS) / 8;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		char why[256];
@@ -277,9 +277,9 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint64_t took)
 {
 	uint64_t took_ns = xvt_ticks_ns(took, s->clock.hz);
-	uint64_t gap = moved ? PASS_MIN_NS : s->pass_gap_ns * 2;
+	uint64_t gap = moved ? PASS_MIN_NS : s->passes.gap_ns * 2;
 	uint64_t many = took_ns * (moved ? PASS_PART : PASS_IDLE_PART);
-	uint64_t most = s->nr_places * (moved ? PASS_RING_NS : PASS_IDLE_RING_NS);
+	uint64_t most = s->table.nr_places * (moved ? PASS_RING_NS : PASS_IDLE_RING_NS);
 
 	if (gap > PASS_MAX_NS)
 		gap = PASS_MAX_NS;
@@ -292,7 +292,7 @@ static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint
  */
 static uint64_t busy_ns(const struct xvt_session *s)
 {
-	return s->nr_asked < XVT_ASKED_LEAST / 4 ? BUSY_NS : BUSY_NS / 2;
+	return s->clocks.nr_asked < XVT_ASKED_LEAST / 4 ? BUSY_NS : BUSY_NS / 2;
 }
 
 /* Until the next drain, or until a clock wants to be looked after. */
@@ -303,9 +303,9 @@ static uint64_t sleep_ns_of(const struct xvt_session *s)
 	if (!earlier(now, due))
 		return BUSY_NS;
 	clocks_ns = xvt_ticks_ns(due - now, s->clock.hz);
-	return clocks_ns < BUSY_NS	    ? BUSY_NS
-	       : clocks_ns < s->pass_gap_ns ? clocks_ns
-					    : s->pass_gap_ns;
+	return clocks_ns < BUSY_NS	      ? BUSY_NS
+	       : clocks_ns < s->passes.gap_ns ? clocks_ns
+					      : s->passes.gap_ns;
 }
 
 /* Notes a long gap between passes. A snapshot may copy for long, and no ring runs full meanwhile.
@@ -319,7 +319,7 @@ static void note_away(struct xvt_session *s, uint64_t now)
 			" ms (by a slow disk, or for want of a CPU); the guests' rings may have "
 			"run full",
 			xvt_host_clock_ns(&s->clock, now) / 1000000 -
-				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
+				xvt_host_clock_ns(&s->clock, s->passes.last_clock) / 1000000);
 }
 
 /* Read what a machine has besides its rings. A machine without active rings has nothing new, except
@@ -330,9 +330,9 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 
 	if (vm->own || !xvt_vm_is_read(vm) ||
 	    (!vm->nr_active && !vm->request_seq && !vm->request_refused && !vm->meta_more &&
-	     !s->off_clock && !xvt_vm_stop_wanted(vm)))
+	     !s->off.clock && !xvt_vm_stop_wanted(vm)))
 		return;
-	if (s->disk_full) {
+	if (s->disk.full) {
 		vm->meta_more = true; /* the metadata stays where it is */
 		return;
 	}
@@ -346,11 +346,11 @@ static void begin_pass(struct xvt_session *s, uint64_t now)
 	xvt_session_got_up(s, now);
 	look_for_formats(s, now);
 	xvt_session_commit_checkpoint(s);
-	if (s->last_pass_clock && since(now, s->last_pass_clock) > ticks(s, AWAY_NS)) {
-		s->grace_clock = now;
+	if (s->passes.last_clock && since(now, s->passes.last_clock) > ticks(s, AWAY_NS)) {
+		s->passes.grace_clock = now;
 		note_away(s, now);
 	}
-	s->last_pass_clock = now;
+	s->passes.last_clock = now;
 }
 
 /* Copy what is new from all machines. Sets *hurry if a ring may soon be full, *waits if copies
@@ -361,15 +361,15 @@ static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
 
 	do {
 		xvt_session_drain(s, now);
-		if (s->drain_err)
-			return s->drain_err;
+		if (s->scan.err)
+			return s->scan.err;
 	} while (is_snapshot(s) && xvt_session_snapshot_copying(s));
 	for (i = 0; i < s->nr_vms; i++) {
 		service_machine(s, s->vms[i], now);
 		*waits |= xvt_passive_is_measured(s->vms[i]);
 	}
-	for (i = 0; i < s->nr_active; i++) {
-		struct xvt_ring *r = s->active[i];
+	for (i = 0; i < s->scan.nr_active; i++) {
+		struct xvt_ring *r = s->scan.active[i];
 
 		if (!xvt_session_takes_part(s, r))
 			continue;
@@ -389,17 +389,17 @@ static int64_t merge(struct xvt_session *s, uint64_t now)
 	int64_t moved = 0;
 
 	try_join(s, now);
-	s->merge.limit_ns = is_snapshot(s) ? s->snapshot_ns : xvt_host_clock_ns(&s->clock, now);
-	s->merge.rest_ns = s->parked_ns;
+	s->merge.limit_ns = is_snapshot(s) ? s->snapshot.ns : xvt_host_clock_ns(&s->clock, now);
+	s->merge.rest_ns = s->scan.parked_ns;
 	held = xvt_session_hold(s);
 	xvt_session_loosen(s);
-	if (s->joined && !held)
-		moved = xvt_session_merge(s, s->active, s->nr_active);
+	if (s->passes.joined && !held)
+		moved = xvt_session_merge(s, s->scan.active, s->scan.nr_active);
 	if (moved < 0)
 		return moved;
 	held |= s->merge.held;
 	if (held)
-		s->grace_clock = now;
+		s->passes.grace_clock = now;
 	xvt_session_stall(s, now, held);
 	return moved;
 }
@@ -415,15 +415,15 @@ static int move_records(struct xvt_session *s, uint64_t now)
 		moved = merge(s, now);
 	if (moved < 0)
 		return (int)moved;
-	for (i = 0; i < s->nr_active; i++)
-		xvt_session_put_inferred(s, s->active[i]);
+	for (i = 0; i < s->scan.nr_active; i++)
+		xvt_session_put_inferred(s, s->scan.active[i]);
 	xvt_session_park(s);
-	if (s->merge.watermark > s->reported_watermark && moved)
+	if (s->merge.watermark > s->rotate.reported_watermark && moved)
 		xvt_session_put_round(s);
-	s->pass_gap_ns = is_snapshot(s)
-				 ? PASS_MIN_NS
-				 : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
-	s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
+	s->passes.gap_ns = is_snapshot(s)
+				   ? PASS_MIN_NS
+				   : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
+	s->passes.next_clock = now + ticks(s, s->passes.gap_ns);
 	xvt_session_checkpoint_when_due(s, now, s->wake.bells && !moved && !waits);
 	xvt_session_look_at_space(s);
 	return xvt_session_look_at_rotation(s, now);
@@ -439,25 +439,26 @@ static int pass(struct xvt_session *s, uint64_t *sleep_ns)
 	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
 	xvt_session_kernel_pass(s);
-	if (is_snapshot(s) && !s->snapshot_ns && !xvt_session_snapshot_make(s, now)) {
+	if (is_snapshot(s) && !s->snapshot.ns && !xvt_session_snapshot_make(s, now)) {
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
-	if (!earlier(now, s->next_pass_clock)) {
+	if (!earlier(now, s->passes.next_clock)) {
 		err = move_records(s, now);
 		if (err)
 			return err;
 		if (s->nr_halting)
 			xvt_session_halt_pass(s, now);
 	}
-	if (!earlier(now, s->next_second_clock)) {
-		s->next_second_clock = now + ticks(s, SECOND_NS);
+	if (!earlier(now, s->passes.next_second_clock)) {
+		s->passes.next_second_clock = now + ticks(s, SECOND_NS);
 		every_second(s, now);
 	}
 	if (is_snapshot(s))
-		s->snapshot_done = xvt_session_snapshot_over(s, now);
+		s->snapshot.done = xvt_session_snapshot_over(s, now);
 	/* Also a guest that is not hurried for may ring when it answers. */
-	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy || s->nr_asked);
+	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s),
+				      busy || s->clocks.nr_asked);
 	return xvt_trace_error(s->trace);
 }
 
@@ -465,7 +466,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	int err = pass(s, sleep_ns);
 
-	s->pass_number++; /* an attach between two passes belongs to the next one */
+	s->passes.number++; /* an attach between two passes belongs to the next one */
 	xvt_session_way_end_pass(s);
 	return err;
 }
@@ -487,7 +488,7 @@ void xvt_session_say(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, c
 
 bool xvt_session_size_reached(const struct xvt_session *s)
 {
-	return s->size_reached;
+	return s->disk.size_reached;
 }
 
 int xvt_session_flush(struct xvt_session *s)

@@ -18,19 +18,19 @@ int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
 	struct xvt_owner **grown, *o;
 	size_t i;
 
-	for (i = 0; i < s->nr_owners; i++) {
-		if (s->owners[i]->uid == uid) {
-			vm->owner = s->owners[i];
+	for (i = 0; i < s->share.nr_owners; i++) {
+		if (s->share.owners[i]->uid == uid) {
+			vm->owner = s->share.owners[i];
 			return 0;
 		}
 	}
-	grown = realloc(s->owners, (s->nr_owners + 1) * sizeof(*grown));
-	s->owners = grown ? grown : s->owners;
+	grown = realloc(s->share.owners, (s->share.nr_owners + 1) * sizeof(*grown));
+	s->share.owners = grown ? grown : s->share.owners;
 	o = grown ? calloc(1, sizeof(*o)) : NULL;
 	if (!o)
 		return -ENOMEM;
 	o->uid = uid;
-	s->owners[s->nr_owners++] = vm->owner = o;
+	s->share.owners[s->share.nr_owners++] = vm->owner = o;
 	return 0;
 }
 
@@ -58,36 +58,36 @@ void xvt_session_share(struct xvt_session *s)
 {
 	size_t i;
 
-	s->nr_sharing = 0;
-	for (i = 0; i < s->nr_owners; i++)
-		s->owners[i]->machines = 0;
+	s->share.nr_sharing = 0;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.owners[i]->machines = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		s->vms[i]->owner->machines += s->vms[i]->phase != XVT_VM_GONE;
-	for (i = 0; i < s->nr_owners; i++)
-		s->nr_sharing += s->owners[i]->machines != 0;
-	for (i = 0; i < s->nr_owners; i++)
-		s->owners[i]->lent.shared = s->nr_sharing > 1;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.nr_sharing += s->share.owners[i]->machines != 0;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.owners[i]->lent.shared = s->share.nr_sharing > 1;
 }
 
 size_t xvt_session_sharing(const struct xvt_session *s, const struct xvt_vm *vm)
 {
 	const size_t machines = vm->owner->machines;
 
-	return (s->nr_sharing ? s->nr_sharing : 1) * (machines ? machines : 1);
+	return (s->share.nr_sharing ? s->share.nr_sharing : 1) * (machines ? machines : 1);
 }
 
 void xvt_session_share_pass(struct xvt_session *s)
 {
 	size_t i;
 
-	s->nr_reading = 0;
-	for (i = 0; i < s->nr_owners; i++)
-		s->owners[i]->reading = 0;
+	s->share.nr_reading = 0;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.owners[i]->reading = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		s->vms[i]->owner->reading +=
 			s->vms[i]->phase == XVT_VM_ATTACHED && xvt_pool_turned(&s->vms[i]->pool);
-	for (i = 0; i < s->nr_owners; i++)
-		s->nr_reading += s->owners[i]->reading != 0;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.nr_reading += s->share.owners[i]->reading != 0;
 }
 
 /*
@@ -99,7 +99,7 @@ uint64_t xvt_session_turn(const struct xvt_session *s, const struct xvt_vm *vm, 
 			  uint64_t least)
 {
 	const size_t reading = vm->owner->reading;
-	const uint64_t part = s->nr_reading > 1 && reading > 1 ? most / reading : most;
+	const uint64_t part = s->share.nr_reading > 1 && reading > 1 ? most / reading : most;
 	const uint64_t turn = part > least ? part : least;
 
 	return turn < most ? turn : most;
@@ -109,7 +109,7 @@ void xvt_session_share_free(struct xvt_session *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_owners; i++)
-		free(s->owners[i]);
-	free(s->owners);
+	for (i = 0; i < s->share.nr_owners; i++)
+		free(s->share.owners[i]);
+	free(s->share.owners);
 }

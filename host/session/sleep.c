@@ -270,8 +270,8 @@ static bool all_proven(const struct xvt_session *s)
 
 static bool may_sleep(struct xvt_session *s, uint64_t now)
 {
-	return quiet(s, now) && s->joined && !s->ending && !s->off_clock && !is_snapshot(s) &&
-	       !s->opt.run_spans && !s->kernel_searches && all_proven(s);
+	return quiet(s, now) && s->passes.joined && !s->off.ending && !s->off.clock &&
+	       !is_snapshot(s) && !s->opt.run_spans && !s->sources.kernel_searches && all_proven(s);
 }
 
 /* Number of rings with an unanswered clock request. */
@@ -359,7 +359,7 @@ static void clear_need_wake(struct xvt_session *s)
 
 static uint64_t left_ns(const struct xvt_session *s, uint64_t now)
 {
-	return xvt_ticks_ns(since(s->next_second_clock, now), s->clock.hz);
+	return xvt_ticks_ns(since(s->passes.next_second_clock, now), s->clock.hz);
 }
 
 /* Begin a sleep of ns. Returns ns, or gap_ns if a ring has just changed. */
@@ -407,7 +407,7 @@ static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
  * sleep. */
 static bool unsettled(const struct xvt_session *s)
 {
-	return s->merge.emitted != s->checkpoint_events && !s->checkpoint_in_flight;
+	return s->merge.emitted != s->checkpoint.events && !s->checkpoint.in_flight;
 }
 
 uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
@@ -427,9 +427,9 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 	xvt_cpu_back(&s->wake.cpu);
 	s->wake.dozing = false;
 	s->wake.open = SIZE_MAX;
-	if (s->wake.second != s->seconds)
+	if (s->wake.second != s->passes.seconds)
 		s->wake.early = 0;
-	s->wake.second = s->seconds;
+	s->wake.second = s->passes.seconds;
 	ns = left_ns(s, now);
 	if (!may_sleep(s, now) || s->wake.early > EARLY_MAX || ns < SHORTEST_NS || ns < gap_ns ||
 	    unsettled(s) || !all_idle(s, now))
@@ -467,8 +467,8 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 	s->wake.asleep = false;
 	s->wake.early += early && !s->wake.dozing;
 	/* The sleep was intended: only the time beyond it counts as the recorder's absence. */
-	s->last_pass_clock = sooner(now, s->wake.until_clock);
-	s->next_pass_clock = now;
+	s->passes.last_clock = sooner(now, s->wake.until_clock);
+	s->passes.next_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		uint64_t rung;
@@ -483,7 +483,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		any |= rung;
 		/* The guest rings when it answers, and then stays for the requests that follow. */
 		if (rung && s->wake.dozing)
-			s->looked_clock = xvt_clock_read();
+			s->clocks.looked_clock = xvt_clock_read();
 		vm->bell.wakes += rung && early && vm->bell.crossed && !s->wake.dozing;
 		if (!rung)
 			continue;

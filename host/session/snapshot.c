@@ -179,11 +179,11 @@ static void make_snapshot(struct xvt_session *s)
 	}
 	for (i = 0; i < s->nr_vms; i++)
 		snapshot_vm(s, s->vms[i], from_ns);
-	s->snapshot_clock = xvt_clock_read_ordered();
-	s->snapshot_ns = xvt_host_clock_ns(&s->clock, s->snapshot_clock);
-	s->joined = true;
-	s->grace_clock = s->snapshot_clock;
-	s->next_pass_clock = s->snapshot_clock;
+	s->snapshot.clock = xvt_clock_read_ordered();
+	s->snapshot.ns = xvt_host_clock_ns(&s->clock, s->snapshot.clock);
+	s->passes.joined = true;
+	s->passes.grace_clock = s->snapshot.clock;
+	s->passes.next_clock = s->snapshot.clock;
 	for (i = 0; i < s->nr_rings; i++) {
 		if (s->rings[i]->snapshot.on && s->rings[i]->phase == XVT_PHASE_NEW)
 			place_unmeasured(s, s->rings[i]);
@@ -191,7 +191,7 @@ static void make_snapshot(struct xvt_session *s)
 	xvt_session_note(
 		s, 0, NULL, UINT32_MAX,
 		"snapshot: what the rings held at %" PRIu64 ".%09" PRIu64 ", nothing later",
-		(uint64_t)(s->snapshot_ns / SECOND_NS), (uint64_t)(s->snapshot_ns % SECOND_NS));
+		(uint64_t)(s->snapshot.ns / SECOND_NS), (uint64_t)(s->snapshot.ns % SECOND_NS));
 }
 
 bool xvt_session_snapshot_make(struct xvt_session *s, uint64_t now)
@@ -235,10 +235,10 @@ static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 	if (xvt_pos_before(r->drain.read_pos, r->snapshot.until))
 		return false;
 	if (xvt_ring_ready(r))
-		return xvt_run_next_ns(r->runs.first) > s->snapshot_ns;
+		return xvt_run_next_ns(r->runs.first) > s->snapshot.ns;
 	if (xvt_ring_peek(r))
-		return r->head.placed && r->head.ns > s->snapshot_ns;
-	return r->drain.idle && earlier(s->snapshot_clock, r->drain.idle_clock) && !r->drain.first;
+		return r->head.placed && r->head.ns > s->snapshot.ns;
+	return r->drain.idle && earlier(s->snapshot.clock, r->drain.idle_clock) && !r->drain.first;
 }
 
 /* Returns true if all that the ring held at T was copied, and not only looked at. */
@@ -277,13 +277,13 @@ static void measure_soon(const struct xvt_session *s, struct xvt_ring *r, uint64
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
-	if (last && last->host_ns <= s->snapshot_ns)
+	if (last && last->host_ns <= s->snapshot.ns)
 		r->clock.next_burst_clock = now;
 }
 
 bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now)
 {
-	bool over = since(now, s->snapshot_clock) >= ticks(s, s->opt.stall_timeout_ns), all = true;
+	bool over = since(now, s->snapshot.clock) >= ticks(s, s->opt.stall_timeout_ns), all = true;
 	size_t i;
 
 	for (i = 0; i < s->nr_rings; i++) {
@@ -306,6 +306,6 @@ bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now)
 
 bool xvt_session_snapshot_done(const struct xvt_session *s, uint64_t *moment_ns)
 {
-	*moment_ns = s->snapshot_ns;
-	return s->snapshot_done;
+	*moment_ns = s->snapshot.ns;
+	return s->snapshot.done;
 }

@@ -67,10 +67,10 @@ static void count_writing(struct xvt_session *s)
 {
 	size_t i;
 
-	s->any_idle = false;
-	s->writing = 0;
-	for (i = 0; i < s->nr_owners; i++)
-		s->owners[i]->writing = 0;
+	s->disk.any_idle = false;
+	s->disk.writing = 0;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.owners[i]->writing = 0;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
@@ -82,17 +82,17 @@ static void count_writing(struct xvt_session *s)
 
 		if (!has_account(vm))
 			continue;
-		s->any_idle |= !vm->space.writes;
-		s->writing += vm->space.writes && !vm->owner->writing++;
+		s->disk.any_idle |= !vm->space.writes;
+		s->disk.writing += vm->space.writes && !vm->owner->writing++;
 	}
 }
 
 /* The machine's share of `space`, of a file. */
 static uint64_t part_of(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t space)
 {
-	if (s->any_idle)
+	if (s->disk.any_idle)
 		space -= space / IDLE_PART;
-	space /= s->writing ? s->writing : 1;
+	space /= s->disk.writing ? s->disk.writing : 1;
 	return space / (vm->owner->writing ? vm->owner->writing : 1);
 }
 
@@ -148,7 +148,7 @@ static uint64_t machine_wants(const void *arg, size_t i)
 
 static uint64_t owner_wants(const void *arg, size_t i)
 {
-	return ((const struct xvt_session *)arg)->owners[i]->disk_wanted;
+	return ((const struct xvt_session *)arg)->share.owners[i]->disk_wanted;
 }
 
 /* Divides disk_space: sets the part of each machine of each user. */
@@ -157,29 +157,29 @@ static void share_disk(struct xvt_session *s)
 	uint64_t part;
 	size_t i, j, owners = 0;
 
-	for (i = 0; i < s->nr_owners; i++)
-		s->owners[i]->accounts = 0;
+	for (i = 0; i < s->share.nr_owners; i++)
+		s->share.owners[i]->accounts = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		owners += has_account(s->vms[i]) && !s->vms[i]->owner->accounts++;
-	for (i = 0; i < s->nr_owners; i++) {
-		struct xvt_owner *o = s->owners[i];
+	for (i = 0; i < s->share.nr_owners; i++) {
+		struct xvt_owner *o = s->share.owners[i];
 		struct owned owned = { s, o, 0 };
 
 		o->disk_wanted = 0;
 		if (!o->accounts)
 			continue;
-		owned.share = s->disk_space / owners / o->accounts;
+		owned.share = s->disk.space / owners / o->accounts;
 		for (j = 0; j < s->nr_vms; j++)
 			o->disk_wanted += machine_wants(&owned, j);
 	}
-	part = equal_part(s->disk_space, s->nr_owners, owner_wants, s);
-	for (i = 0; i < s->nr_owners; i++) {
-		struct xvt_owner *o = s->owners[i];
+	part = equal_part(s->disk.space, s->share.nr_owners, owner_wants, s);
+	for (i = 0; i < s->share.nr_owners; i++) {
+		struct xvt_owner *o = s->share.owners[i];
 		struct owned owned = { s, o, 0 };
 
 		if (!o->accounts)
 			continue;
-		owned.share = s->disk_space / owners / o->accounts;
+		owned.share = s->disk.space / owners / o->accounts;
 		o->disk_part = equal_part(part, s->nr_vms, machine_wants, &owned);
 	}
 }
@@ -212,15 +212,15 @@ static uint64_t after_compression(const struct xvt_session *s, uint64_t used)
 static uint64_t space_of_file(const struct xvt_session *s)
 {
 	const uint64_t most = s->opt.max_bytes - end_bytes(s);
-	const uint64_t other = since(file_bytes(s), after_compression(s, s->space_used));
+	const uint64_t other = since(file_bytes(s), after_compression(s, s->disk.space_used));
 
 	return other < most ? before_compression(s, most - other) : 0;
 }
 
 static void use_disk(struct xvt_session *s, uint64_t bytes)
 {
-	s->disk_bytes = bytes;
-	s->disk_space = before_compression(s, bytes - bytes / REST_PART);
+	s->disk.bytes = bytes;
+	s->disk.space = before_compression(s, bytes - bytes / REST_PART);
 }
 
 /* The disk is nearly full: divide the rest from here on. */
@@ -228,7 +228,7 @@ static void split_disk(struct xvt_session *s, uint64_t left)
 {
 	size_t i;
 
-	s->disk_split = true;
+	s->disk.split = true;
 	for (i = 0; i < s->nr_vms; i++)
 		s->vms[i]->space.disk_used = 0;
 	use_disk(s, left);
@@ -247,7 +247,7 @@ static void follow_disk(struct xvt_session *s, uint64_t left)
 	for (i = 0; i < s->nr_vms; i++)
 		used += s->vms[i]->space.disk_used;
 	all = left + after_compression(s, used);
-	back = all > s->disk_bytes ? before_compression(s, all - s->disk_bytes) : 0;
+	back = all > s->disk.bytes ? before_compression(s, all - s->disk.bytes) : 0;
 	for (i = 0; back && used && i < s->nr_vms; i++) {
 		struct xvt_vm_space *sp = &s->vms[i]->space;
 
@@ -256,7 +256,7 @@ static void follow_disk(struct xvt_session *s, uint64_t left)
 	if (back >= used)
 		use_disk(s, left);
 	else
-		use_disk(s, back ? s->disk_bytes : all);
+		use_disk(s, back ? s->disk.bytes : all);
 }
 
 static void look_at_disk(struct xvt_session *s)
@@ -268,10 +268,10 @@ static void look_at_disk(struct xvt_session *s)
 		return;
 	left -= left < xvt_trace_gathered(s->trace) ? left : xvt_trace_gathered(s->trace);
 	nearly = whole / NEARLY_PART < NEARLY_BYTES ? whole / NEARLY_PART : NEARLY_BYTES;
-	s->disk_looked_bytes = file_bytes(s);
-	if (s->disk_split && left > 2 * nearly)
-		s->disk_split = false;
-	else if (s->disk_split)
+	s->disk.looked_bytes = file_bytes(s);
+	if (s->disk.split && left > 2 * nearly)
+		s->disk.split = false;
+	else if (s->disk.split)
 		follow_disk(s, left);
 	else if (left < nearly && s->nr_vms > 1)
 		split_disk(s, left);
@@ -281,15 +281,15 @@ static void look_at_disk(struct xvt_session *s)
 static bool used_up(const struct xvt_session *s, const struct xvt_vm *vm, struct xvt_vm_space *sp,
 		    uint64_t bytes)
 {
-	sp->file_over |= s->opt.max_bytes && sp->used + bytes > part_of(s, vm, s->file_space);
-	return sp->file_over || (s->disk_split && sp->disk_used + bytes > vm->owner->disk_part);
+	sp->file_over |= s->opt.max_bytes && sp->used + bytes > part_of(s, vm, s->disk.file_space);
+	return sp->file_over || (s->disk.split && sp->disk_used + bytes > vm->owner->disk_part);
 }
 
 static void say_used_up(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm_space *sp)
 {
-	if (sp->told_second && s->seconds - sp->told_second < NOTE_SECONDS)
+	if (sp->told_second && s->passes.seconds - sp->told_second < NOTE_SECONDS)
 		return;
-	sp->told_second = s->seconds ? s->seconds : 1;
+	sp->told_second = s->passes.seconds ? s->passes.seconds : 1;
 	xvt_session_note(s, 1, vm, UINT32_MAX,
 			 "it has had its part of %s; what comes of it is dropped and counted",
 			 sp->file_over ? "--max-size" : "the disk, which is nearly full");
@@ -299,7 +299,7 @@ bool xvt_session_may_write(struct xvt_session *s, struct xvt_vm *vm, uint64_t by
 {
 	struct xvt_vm_space *sp = space_of(s, vm);
 
-	if (s->dropping)
+	if (s->disk.dropping)
 		return false;
 	if (used_up(s, vm, sp, bytes)) {
 		sp->refused = true;
@@ -307,7 +307,7 @@ bool xvt_session_may_write(struct xvt_session *s, struct xvt_vm *vm, uint64_t by
 	}
 	sp->used += bytes;
 	sp->disk_used += bytes;
-	s->space_used += bytes;
+	s->disk.space_used += bytes;
 	return true;
 }
 
@@ -317,7 +317,7 @@ void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uin
 
 	sp->used -= bytes;
 	sp->disk_used -= sp->disk_used < bytes ? sp->disk_used : bytes;
-	s->space_used -= bytes;
+	s->disk.space_used -= bytes;
 }
 
 /* Returns true if any machine may still write events. */
@@ -337,20 +337,20 @@ static bool any_part_left(struct xvt_session *s)
 bool xvt_session_space_limited(struct xvt_session *s)
 {
 	/* A pass may write more than a nearly full disk has left. */
-	if (since(file_bytes(s), s->disk_looked_bytes) >= LOOK_BYTES)
+	if (since(file_bytes(s), s->disk.looked_bytes) >= LOOK_BYTES)
 		look_at_disk(s);
 	if (s->opt.max_bytes) {
-		s->file_space = space_of_file(s);
+		s->disk.file_space = space_of_file(s);
 		if (file_bytes(s) + end_bytes(s) >= s->opt.max_bytes)
-			s->dropping = s->size_reached = true;
+			s->disk.dropping = s->disk.size_reached = true;
 	}
-	if (s->opt.max_bytes || s->disk_split)
+	if (s->opt.max_bytes || s->disk.split)
 		count_writing(s);
-	if (s->disk_split)
+	if (s->disk.split)
 		share_disk(s);
-	if (s->off_clock && xvt_session_disk_full(s))
-		s->dropping = true; /* the end of a recording does not wait for space */
-	return s->opt.max_bytes || s->disk_split || s->dropping || s->drops_wait;
+	if (s->off.clock && xvt_session_disk_full(s))
+		s->disk.dropping = true; /* the end of a recording does not wait for space */
+	return s->opt.max_bytes || s->disk.split || s->disk.dropping || s->disk.drops_wait;
 }
 
 /* ------------------------------------------------------------------ what is dropped */
@@ -359,7 +359,7 @@ static void note_drops(struct xvt_session *s, struct xvt_ring *r, uint64_t guest
 {
 	r->session.drops_clock = guest_clock;
 	r->session.drops_wait = true;
-	s->drops_wait = true;
+	s->disk.drops_wait = true;
 }
 
 void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const struct xvt_lost *lost,
@@ -392,7 +392,7 @@ void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run)
 int xvt_session_put_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t host_ns,
 			 uint64_t guest_clock, const struct xvt_lost *lost)
 {
-	const uint64_t any_ns = s->emitted_ns ? s->emitted_ns : r->start_ns;
+	const uint64_t any_ns = s->emit.emitted_ns ? s->emit.emitted_ns : r->start_ns;
 	struct xvt_event_hdr h = { .host_ns = host_ns ? host_ns : any_ns,
 				   .guest_clock = guest_clock,
 				   .ring_flags = r->id,
@@ -400,9 +400,9 @@ int xvt_session_put_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t hos
 				   .len = sizeof(*lost) };
 
 	/* The main lane may go on with earlier events than other lanes have; not at the end. */
-	if (r->guest.loose || (h.host_ns > s->emitted_ns && !s->ending))
+	if (r->guest.loose || (h.host_ns > s->emit.emitted_ns && !s->off.ending))
 		return xvt_trace_lane_event(s->trace, XVT_LANE_LOOSE, &h, lost);
-	s->emitted_ns = h.host_ns = xvt_u64_larger(h.host_ns, s->emitted_ns);
+	s->emit.emitted_ns = h.host_ns = xvt_u64_larger(h.host_ns, s->emit.emitted_ns);
 	return xvt_trace_event(s->trace, &h, lost);
 }
 
@@ -417,7 +417,7 @@ int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
 	r->account.stats.dropped += r->session.drops.dropped;
 	memset(&r->session.drops, 0, sizeof(r->session.drops));
 	r->session.drops_wait = false;
-	s->dirty[r->session.slot] |= XVT_DIRTY;
+	s->checkpoint.dirty[r->session.slot] |= XVT_DIRTY;
 	return err;
 }
 
@@ -425,9 +425,9 @@ void xvt_session_put_all_drops(struct xvt_session *s)
 {
 	size_t i;
 
-	if (!s->drops_wait)
+	if (!s->disk.drops_wait)
 		return;
-	s->drops_wait = false;
+	s->disk.drops_wait = false;
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_put_drops(s, s->rings[i]);
 }
@@ -438,11 +438,11 @@ bool xvt_session_hold(void *session)
 {
 	struct xvt_session *s = session;
 
-	if (!s->sink->hold || s->ending)
+	if (!s->sink->hold || s->off.ending)
 		return false;
 	/* At the end events are dropped instead of waiting for space. */
-	return s->sink->hold(s->sink) && !s->dropping &&
-	       !(s->off_clock && xvt_session_disk_full(s));
+	return s->sink->hold(s->sink) && !s->disk.dropping &&
+	       !(s->off.clock && xvt_session_disk_full(s));
 }
 
 /* Measure all clocks at once: while the disk was full they were measured seldom, and the waiting
@@ -464,23 +464,23 @@ static void say_full(struct xvt_session *s)
 {
 	const bool full = xvt_session_disk_full(s);
 
-	if (full == s->disk_full)
+	if (full == s->disk.full)
 		return;
-	s->disk_full = full;
+	s->disk.full = full;
 	if (!full)
 		measure_clocks(s);
-	if (full && s->full_second && s->seconds - s->full_second < NOTE_SECONDS)
+	if (full && s->disk.full_second && s->passes.seconds - s->disk.full_second < NOTE_SECONDS)
 		return; /* limit the notes about a state that comes and goes */
 	if (full)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "the disk is full: events wait in memory, then in the guests' "
 				 "rings, which drop and count when they are full; writing goes on "
 				 "when there is space again");
-	else if (s->full_told)
+	else if (s->disk.full_told)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "there is space on the disk again: writing goes on");
-	s->full_told = full;
-	s->full_second = s->seconds ? s->seconds : 1;
+	s->disk.full_told = full;
+	s->disk.full_second = s->passes.seconds ? s->passes.seconds : 1;
 }
 
 void xvt_session_look_at_space(struct xvt_session *s)
@@ -497,12 +497,12 @@ void xvt_session_look_at_space(struct xvt_session *s)
 		say_used_up(s, vm, &vm->space);
 	}
 	if (s->opt.max_bytes && !any_part_left(s))
-		s->size_reached = true;
+		s->disk.size_reached = true;
 }
 
 void xvt_session_space_second(struct xvt_session *s)
 {
 	look_at_disk(s);
-	if (!s->dropping && !xvt_session_disk_full(s))
+	if (!s->disk.dropping && !xvt_session_disk_full(s))
 		xvt_session_put_all_drops(s);
 }

@@ -62,7 +62,7 @@ static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, u
 	uint64_t passed;
 
 	/* Before all machines have joined nothing is decoded, so the bound says nothing. */
-	if (!s->joined || xvt_ring_ready(r) || (r->head.have && r->head.placed) ||
+	if (!s->passes.joined || xvt_ring_ready(r) || (r->head.have && r->head.placed) ||
 	    xvt_ring_bound(r) == UINT64_MAX)
 		return 0;
 	passed = xvt_u64_larger(xvt_ring_proven(r), s->merge.watermark);
@@ -130,8 +130,8 @@ static void look_at_rings(const struct xvt_session *s, const struct xvt_vm *vm, 
 
 	*holds = *aside = false;
 	for (i = vm->first_active; i < vm->first_active + vm->nr_active; i++) {
-		*aside |= s->active[i]->phase == XVT_PHASE_ASIDE;
-		*holds |= hold_ns(s, s->active[i], now_ns) > free_ns;
+		*aside |= s->scan.active[i]->phase == XVT_PHASE_ASIDE;
+		*holds |= hold_ns(s, s->scan.active[i], now_ns) > free_ns;
 	}
 }
 
@@ -166,25 +166,25 @@ static void excuse(struct xvt_session *s, uint64_t now, uint64_t away)
 {
 	const uint64_t most = ticks(s, free_wait_ns(s));
 
-	s->stall_away += away;
-	s->stall_grace = now + (s->stall_away / 2 < most ? s->stall_away / 2 : most);
+	s->budgets.away += away;
+	s->budgets.grace = now + (s->budgets.away / 2 < most ? s->budgets.away / 2 : most);
 }
 
 void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 {
-	const uint64_t gap = since(now, s->stall_clock);
+	const uint64_t gap = since(now, s->budgets.charged_clock);
 	uint64_t ns;
 	size_t i;
 
-	s->stall_clock = now;
-	if (is_snapshot(s) || !s->joined)
+	s->budgets.charged_clock = now;
+	if (is_snapshot(s) || !s->passes.joined)
 		return;
 	if (held || gap > ticks(s, AWAY_NS)) {
 		excuse(s, now, gap);
 		return;
 	}
-	s->stall_away = 0;
-	if (earlier(now, s->stall_grace))
+	s->budgets.away = 0;
+	if (earlier(now, s->budgets.grace))
 		return;
 	ns = xvt_ticks_ns(gap, s->clock.hz);
 	ns = ns < STEP_NS ? ns : STEP_NS;

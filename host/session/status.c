@@ -33,7 +33,7 @@ static uint64_t lost_of(const struct xvt_ring_stats *st)
 
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over)
 {
-	const uint64_t second = s->seconds + !second_over;
+	const uint64_t second = s->passes.seconds + !second_over;
 
 	if (r->status.rate.second != second) {
 		r->status.rate_before = r->status.rate;
@@ -51,11 +51,11 @@ static void note_lags(struct xvt_session *s, uint64_t now)
 	size_t i;
 
 	/* Before all machines have joined, all wait for those that have not. */
-	for (i = 0; s->joined && i < s->nr_active; i++) {
-		struct xvt_ring *r = s->active[i];
+	for (i = 0; s->passes.joined && i < s->scan.nr_active; i++) {
+		struct xvt_ring *r = s->scan.active[i];
 		uint64_t bound_ns;
 
-		r->status.lag_second = s->seconds;
+		r->status.lag_second = s->passes.seconds;
 		bound_ns = xvt_ring_ready(r) ? UINT64_MAX : xvt_ring_bound(r);
 		if (bound_ns < r->session.live_ns)
 			bound_ns = r->session.live_ns;
@@ -92,12 +92,12 @@ static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
 	if (!vm->memory_full)
 		return;
 	/* A note covers a state that comes and goes. */
-	if (!vm->full_second || s->seconds - vm->full_second > QUIET_SECONDS)
+	if (!vm->full_second || s->passes.seconds - vm->full_second > QUIET_SECONDS)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "what it may have of --memory is used up (up to %" PRIu64
 				 " KiB); its rings wait, and may run full",
 				 xvt_pool_most(&vm->pool) >> 10);
-	vm->full_second = s->seconds;
+	vm->full_second = s->passes.seconds;
 }
 
 /* A machine whose VMM has ended writes nothing. If one does, another VMM has its region, of which
@@ -137,7 +137,7 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 	const uint64_t begin = s->second.clock ? s->second.clock : s->start_clock;
 	size_t i;
 
-	s->second.number = s->seconds;
+	s->second.number = s->passes.seconds;
 	s->second.ns = xvt_host_clock_ns(&s->clock, now) - xvt_host_clock_ns(&s->clock, begin);
 	s->second.clock = now;
 	note_lags(s, now);
@@ -375,8 +375,8 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 	const uint64_t waited_ns = xvt_session_waited_ns(s);
 
 	xvt_json_add_text(j, "mode", s->opt.mode == XVT_ENABLE_OVERWRITE ? "overwrite" : "stop");
-	xvt_json_add_bool(j, "joined", s->joined);
-	xvt_json_add_bool(j, "ending", s->off_clock != 0);
+	xvt_json_add_bool(j, "joined", s->passes.joined);
+	xvt_json_add_bool(j, "ending", s->off.clock != 0);
 	xvt_json_add_u64(j, "now_ns", now_ns);
 	xvt_json_add_u64(j, "started_ns", xvt_host_clock_ns(&s->clock, s->start_clock));
 	xvt_json_add_u64(j, "counted_ns",

@@ -44,7 +44,7 @@ int xvt_vm_make_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index, s
 	const size_t need = s->nr_rings + more;
 	struct xvt_ring *r;
 
-	if (xvt_grow(&s->rings, &s->rings_room, need, sizeof(*s->rings)) ||
+	if (xvt_grow(&s->rings, &s->table.rings_room, need, sizeof(*s->rings)) ||
 	    xvt_session_park_room(s, need) || xvt_session_clock_room(s, need))
 		return -ENOMEM;
 	r = calloc(1, sizeof(*r));
@@ -80,9 +80,9 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r)
 {
 	r->session.slot = (uint32_t)s->nr_rings;
-	s->dirty[s->nr_rings] = XVT_DIRTY;
-	s->clock_due[s->nr_rings] = 0;
-	s->clocks_due = 0;
+	s->checkpoint.dirty[s->nr_rings] = XVT_DIRTY;
+	s->clocks.due[s->nr_rings] = 0;
+	s->clocks.first_due = 0;
 	s->rings[s->nr_rings++] = r;
 }
 

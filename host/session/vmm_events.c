@@ -65,7 +65,7 @@ static bool wall_held(const struct xvt_session *s, uint64_t now_ns, uint64_t rea
  */
 static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t stamp, bool *exact)
 {
-	uint64_t looked = host_ns(s, s->last_pass_clock ? s->last_pass_clock : s->start_clock);
+	uint64_t looked = host_ns(s, s->passes.last_clock ? s->passes.last_clock : s->start_clock);
 	uint64_t now_ns = 0, realtime_ns = 0, ago;
 
 	*exact = false;
@@ -93,7 +93,7 @@ static uint64_t pause_until(const struct xvt_session *s, const struct xvt_vm *vm
 {
 	if (!vm->paused)
 		return 0;
-	ns = not_behind(s, not_behind(s, ns, s->off_clock), vm->end_clock);
+	ns = not_behind(s, not_behind(s, ns, s->off.clock), vm->end_clock);
 	return since(ns, vm->paused_at_ns);
 }
 

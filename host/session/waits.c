@@ -76,7 +76,7 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 		online |= r->drain.last.state == XVT_RING_ONLINE;
 		/* The machine's events may wait for other machines. At the end, all are in the
 		 * trace. */
-		comes |= !vm->session->ending && r->phase != XVT_PHASE_NEW &&
+		comes |= !vm->session->off.ending && r->phase != XVT_PHASE_NEW &&
 			 (r->drain.first || r->head.have ||
 			  r->drain.last.attempted != r->session.live_attempted);
 	}

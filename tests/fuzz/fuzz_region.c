@@ -611,7 +611,7 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 	if (xvt_loop_new(&loop) || xvt_session_new(&s, loop, &sink.sink, &opt))
 		fuzz_finding("no session");
 	xvt_session_add(s, "g1", guest.region.path, NULL, true, why, sizeof(why));
-	for (i = 0; i < 2u + (passes & 63) && !s->snapshot_done; i++) {
+	for (i = 0; i < 2u + (passes & 63) && !s->snapshot.done; i++) {
 		if (xvt_session_pass(s, &sleep_ns) || xvt_loop_run(loop, sleep_ns) < 0)
 			break;
 	}

@@ -60,7 +60,7 @@ void set_recording_pass(struct set_recording *r)
 {
 	uint64_t sleep_ns;
 
-	r->rec.session->next_pass_clock = 0;
+	r->rec.session->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(r->rec.session, &sleep_ns), 0);
 	ck_assert_int_eq(xvt_file_set_push(r->rec.sink), 0);
 	ck_assert_int_ge(xvt_loop_run(r->rec.loop, 1000000), 0);

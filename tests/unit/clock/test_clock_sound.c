@@ -95,8 +95,8 @@ static void seconds(struct xvt_session *s, unsigned int n)
 	uint64_t sleep_ns;
 
 	while (n--) {
-		s->next_second_clock = 0;
-		s->next_pass_clock = 0;
+		s->passes.next_second_clock = 0;
+		s->passes.next_clock = 0;
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 	}
 }

@@ -92,8 +92,8 @@ START_TEST(what_is_told_of_a_ring_that_holds_back_is_true)
 	r = rec.s->rings[0];
 	r->drain.last.attempted = 7;
 	xvt_session_ring_live(rec.s, r);
-	rec.s->joined = true;
-	rec.s->grace_clock = xvt_clock_read() - ticks(rec.s, 60 * SECOND_NS);
+	rec.s->passes.joined = true;
+	rec.s->passes.grace_clock = xvt_clock_read() - ticks(rec.s, 60 * SECOND_NS);
 	r->session.live_ns = 0;
 	r->measure.answered = true;
 	r->drain.idle = false;

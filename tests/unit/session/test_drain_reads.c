@@ -154,7 +154,7 @@ START_TEST(a_read_that_fails_is_tried_again_and_is_noted_once)
 	faults.read_short = _i;
 	for (i = 0; i < 3; i++) {
 		/* A look proves something later. */
-		s->proof_candidate = xvt_clock_read() - ticks(s, 2 * XVT_PROOF_DELTA_NS);
+		s->scan.proof_candidate = xvt_clock_read() - ticks(s, 2 * XVT_PROOF_DELTA_NS);
 		drain();
 		ck_assert(!r->drain.idle);
 		ck_assert(r->drain.unread);
@@ -199,7 +199,7 @@ START_TEST(a_loop_that_fails_ends_the_recording)
 
 	write_all(0);
 	faults.loop_err = -EFAULT;
-	s->next_pass_clock = xvt_clock_read();
+	s->passes.next_clock = xvt_clock_read();
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), -EFAULT);
 	ck_assert_uint_eq(s->rings[0]->drain.reads, 0);
 	ck_assert_ptr_null(s->rings[0]->drain.first);

@@ -116,7 +116,7 @@ START_TEST(a_stop_survives_the_loss_of_the_region)
 	ck_assert_int_eq(xvt_vm_state(rec.vm), XVT_STATE_LOST);
 	ck_assert(xvt_session_vm_is_stopped(rec.vm));
 	ck_assert_int_eq(xvt_session_vm_stopping(rec.vm), -EAGAIN);
-	rec.s->next_pass_clock = 0;
+	rec.s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(rec.s, &sleep_ns), 0);
 	ck_assert_int_eq(xvt_vm_state(rec.vm), XVT_STATE_STOPPED);
 	ck_assert_int_eq(xvt_session_vm_stopping(rec.vm), 0);

@@ -111,9 +111,9 @@ static void until_all_rest(void)
 /* No request of its clock is open, and none is due. */
 static void leave_in_peace(uint32_t i)
 {
-	s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
+	s->rings[i]->clock.next_burst_clock = s->clocks.due[i] =
 		xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
-	s->unpark_clock = s->clock_due[i];
+	s->scan.unpark_clock = s->clocks.due[i];
 }
 
 static void setup_mode(uint32_t mode)
@@ -195,11 +195,11 @@ START_TEST(a_checkpoint_ends_whatever_is_active_meanwhile)
 	in_the_file = 0;
 	rec.sink.sink.written = written;
 	write_one(1);
-	for (n = 0; n < PASSES && !s->checkpoint_in_flight; n++) {
+	for (n = 0; n < PASSES && !s->checkpoint.in_flight; n++) {
 		xvt_session_unpark(s, s->rings[1]);
 		pass();
 	}
-	ck_assert(s->checkpoint_in_flight);
+	ck_assert(s->checkpoint.in_flight);
 	for (n = 0; n < 20; n++) {
 		xvt_session_unpark(s, s->rings[1]);
 		pass();
@@ -242,7 +242,7 @@ START_TEST(losses_are_paid_for_before_the_second_is_over)
 	uint64_t word = 0, lost = 0;
 	unsigned int n, i;
 
-	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	s->passes.next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	for (n = 0; n < 10000; n++)
 		lost += xvt_write(&writers[1], XVT_ID_U64, &word, sizeof(word)) != 0;
 	ck_assert_uint_gt(lost, 0);
@@ -306,8 +306,8 @@ START_TEST(nothing_is_claimed_of_a_ring_that_is_in_no_file)
 	s = rec.s;
 	s->rings[1]->drain.last.attempted = 50; /* as its guest had counted when we attached */
 	for (n = 0; n < 3; n++) {
-		s->next_pass_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
-		s->next_second_clock = xvt_clock_read();
+		s->passes.next_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+		s->passes.next_second_clock = xvt_clock_read();
 		pass();
 	}
 	ck_assert(!s->rings[1]->session.announced);
@@ -434,10 +434,11 @@ START_TEST(a_ring_silent_for_long_holds_back_no_longer)
 	ck_assert_ptr_nonnull(rest.ctl);
 	rec.vm->parked[1].floor_ns = rec.vm->parked[1].node_ns = 0;
 	s->opt.stall_timeout_ns = 1000;
-	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	s->scan.proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(rests(1));
-	ck_assert_uint_ge(s->parked_ns + r->clock.map.slack_ns + 1000, s->parked_proof_ns);
+	ck_assert_uint_ge(s->scan.parked_ns + r->clock.map.slack_ns + 1000,
+			  s->scan.parked_proof_ns);
 }
 END_TEST
 
@@ -573,10 +574,10 @@ START_TEST(the_bound_of_rings_at_rest_is_theirs)
 	uint64_t least = UINT64_MAX, rest_ns;
 	uint32_t i;
 
-	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	s->scan.proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
-	rest_ns = s->parked_ns;
-	ck_assert_uint_eq(s->nr_active, 0);
+	rest_ns = s->scan.parked_ns;
+	ck_assert_uint_eq(s->scan.nr_active, 0);
 	xvt_session_unpark_vm(s, rec.vm);
 	for (i = 0; i < RINGS; i++) {
 		uint64_t bound = xvt_ring_bound(s->rings[i]);
@@ -653,8 +654,8 @@ START_TEST(whatever_its_words_say_anew_wakes_it)
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(!rests(2));
 	ck_assert(rests(0) && rests(1) && rests(3));
-	ck_assert_uint_eq(s->nr_active, 1);
-	ck_assert_ptr_eq(s->active[0], s->rings[2]);
+	ck_assert_uint_eq(s->scan.nr_active, 1);
+	ck_assert_ptr_eq(s->scan.active[0], s->rings[2]);
 	/* Those that are no guest's would do. */
 	xvt_ring_set_phase(s->rings[2], XVT_PHASE_BROKEN);
 	s->rings[2]->clock.map.closed = true;
@@ -686,13 +687,13 @@ START_TEST(a_ring_woken_meanwhile_is_not_parked)
 	uint32_t i;
 
 	xvt_session_unpark_vm(s, rec.vm);
-	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	s->scan.proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
 	xvt_session_unpark_vm(s, rec.vm);
 	xvt_session_park(s);
 	for (i = 0; i < RINGS; i++)
 		ck_assert(!rests(i));
-	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	s->scan.proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
 	s->rings[3]->clock.next_burst_clock = 0; /* its map is wrong: it is asked first */
 	xvt_session_park(s);
@@ -704,7 +705,7 @@ START_TEST(memory_that_went_back_wakes_a_machine)
 {
 	xvt_store(&xvt_host_region_page(&rec.vm->region)->nonce, 4711u);
 	xvt_session_drain(s, xvt_clock_read());
-	ck_assert_uint_eq(s->nr_active, RINGS);
+	ck_assert_uint_eq(s->scan.nr_active, RINGS);
 }
 END_TEST
 
@@ -716,9 +717,9 @@ START_TEST(everybody_has_a_turn)
 	xvt_store(&s->rings[3]->host->enable, XVT_ENABLE_OFF);
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_OFF);
-	s->unpark_clock = 0;
+	s->scan.unpark_clock = 0;
 	xvt_session_drain(s, xvt_clock_read());
-	ck_assert_uint_eq(s->nr_active, RINGS);
+	ck_assert_uint_eq(s->scan.nr_active, RINGS);
 	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_STOP);
 	ck_assert_uint_eq(s->rings[3]->words.epoch, epoch);
 }
@@ -802,11 +803,11 @@ static void many_begin(void)
 		memset(&many[i]->measure.pages, 0, sizeof(many[i]->measure.pages));
 		xvt_clock_map_init(&many[i]->clock.map, s->clock.hz);
 		many[i]->clock.map.host_clock = &s->clock;
-		s->clock_due[i] = 0;
+		s->clocks.due[i] = 0;
 	}
 	s->rings = many;
 	s->nr_rings = MANY;
-	s->clocks_due = 0;
+	s->clocks.first_due = 0;
 }
 
 static void many_end(struct xvt_ring **rings)
@@ -819,10 +820,10 @@ static void many_end(struct xvt_ring **rings)
 	}
 	s->rings = rings;
 	s->nr_rings = RINGS;
-	s->nr_asked = s->nr_silent = 0;
+	s->clocks.nr_asked = s->clocks.nr_silent = 0;
 	memset(&rec.vm->clocks, 0, sizeof(rec.vm->clocks));
 	for (i = 0; i < RINGS; i++)
-		s->clock_due[i] = 0;
+		s->clocks.due[i] = 0;
 }
 
 /* Its machine stands still or is gone: to look for its answer all the time would cost a CPU. */
@@ -841,7 +842,7 @@ START_TEST(a_guest_that_does_not_answer_makes_no_quick_passes)
 		if (xvt_session_clocks(s, now))
 			quick++;
 		else
-			slow += s->nr_asked == 1;
+			slow += s->clocks.nr_asked == 1;
 	}
 	/* The first question might have been answered at once. */
 	ck_assert_uint_le(quick, PATIENCE + 1);
@@ -861,7 +862,7 @@ START_TEST(so_many_questions_are_open_and_everybody_is_asked)
 	many_begin();
 	for (n = 0; n < PASSES && least < 3; n++) {
 		now = next_turn(now);
-		most = s->nr_asked > most ? s->nr_asked : most;
+		most = s->clocks.nr_asked > most ? s->clocks.nr_asked : most;
 		for (i = 0, least = UINT32_MAX; i < MANY; i++)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
@@ -890,8 +891,8 @@ START_TEST(silent_rings_leave_room_for_the_others)
 	}
 	for (n = 0; n < PASSES && least < 20; n++) {
 		now = next_turn(now);
-		if (s->nr_silent > silent)
-			silent = (uint32_t)s->nr_silent;
+		if (s->clocks.nr_silent > silent)
+			silent = (uint32_t)s->clocks.nr_silent;
 		for (i = 0, least = UINT32_MAX; i < MANY; i += 10)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
@@ -917,7 +918,7 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 	for (n = 0; n < PASSES && least < 3; n++) {
 		rec.vm->clocks.left = INT64_MAX / 2; /* not its time is scarce here */
 		now = next_turn(now);
-		ck_assert_uint_le(s->nr_asked, xvt_session_asked_most(s) / 16);
+		ck_assert_uint_le(s->clocks.nr_asked, xvt_session_asked_most(s) / 16);
 		for (i = 0, least = UINT32_MAX; i < MANY; i++)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
@@ -1008,7 +1009,7 @@ START_TEST(a_machine_that_answers_slowly_uses_up_its_own_time)
 	slow.poll = look_long;
 	many_begin();
 	other_machine(&other, two);
-	s->clocks_clock = now;
+	s->clocks.refill_clock = now;
 	for (i = FEW; i < MANY; i++)
 		many[i]->measure.source_ops = &slow;
 	long_looks = 0;
@@ -1064,13 +1065,13 @@ static void one_piece(void)
 START_TEST(a_pass_reads_as_much_of_many_machines_as_of_one)
 {
 	struct xvt_owner many_owner = { .uid = 1 }, other = { .uid = 2 };
-	struct xvt_owner *two[] = { &many_owner, &other }, **owners = s->owners;
+	struct xvt_owner *two[] = { &many_owner, &other }, **owners = s->share.owners;
 	struct xvt_vm **vms = s->vms;
-	const size_t nr_owners = s->nr_owners, nr_vms = s->nr_vms;
+	const size_t nr_owners = s->share.nr_owners, nr_vms = s->nr_vms;
 	size_t i;
 
-	s->owners = two;
-	s->nr_owners = 2;
+	s->share.owners = two;
+	s->share.nr_owners = 2;
 	s->vms = flood_list;
 	s->nr_vms = FLOODS + 1;
 	for (i = 0; i <= FLOODS; i++) {
@@ -1101,8 +1102,8 @@ START_TEST(a_pass_reads_as_much_of_many_machines_as_of_one)
 	ck_assert_uint_eq(xvt_session_turn(s, &floods[0], TURN_BYTES, 4 * TURN_BYTES), TURN_BYTES);
 	for (i = 0; i <= FLOODS; i++)
 		xvt_pool_fini(&floods[i].pool);
-	s->owners = owners;
-	s->nr_owners = nr_owners;
+	s->share.owners = owners;
+	s->share.nr_owners = nr_owners;
 	s->vms = vms;
 	s->nr_vms = nr_vms;
 }
@@ -1118,11 +1119,11 @@ START_TEST(a_pass_counts_what_the_one_before_has_read)
 	ck_assert_uint_gt(xvt_pool_turned(&rec.vm->pool), 0);
 	pass();
 	ck_assert_uint_eq(rec.vm->owner->reading, 1);
-	ck_assert_uint_eq(s->nr_reading, 1);
+	ck_assert_uint_eq(s->share.nr_reading, 1);
 	ck_assert_uint_eq(xvt_pool_turned(&rec.vm->pool), 0);
 	pass();
 	ck_assert_uint_eq(rec.vm->owner->reading, 0);
-	ck_assert_uint_eq(s->nr_reading, 0);
+	ck_assert_uint_eq(s->share.nr_reading, 0);
 }
 END_TEST
 
@@ -1219,7 +1220,7 @@ static void begin_anew(void)
 
 	rec.vm->rate_shared = rec.vm->guest_hz_known = false;
 	rec.vm->clocks.idle_pace = ticks(s, 30 * SECOND_NS);
-	s->clocks_due = s->next_scan_clock = 0;
+	s->clocks.first_due = s->clocks.next_scan_clock = 0;
 	for (i = 0; i < RINGS; i++) {
 		struct xvt_ring *r = s->rings[i];
 
@@ -1230,7 +1231,7 @@ static void begin_anew(void)
 		r->clock.map.host_clock = &s->clock;
 		phase_anew(r, XVT_PHASE_NEW);
 		r->clock.last_node_clock = r->measure.burst_clock = r->clock.next_burst_clock =
-			s->clock_due[i] = 0;
+			s->clocks.due[i] = 0;
 	}
 }
 
@@ -1266,12 +1267,12 @@ START_TEST(all_rings_begin_with_the_rate_of_the_first)
 	uint32_t i, n;
 
 	begin_anew();
-	s->rings[RINGS - 1]->clock.next_burst_clock = s->clock_due[RINGS - 1] =
+	s->rings[RINGS - 1]->clock.next_burst_clock = s->clocks.due[RINGS - 1] =
 		now + ticks(s, 60 * SECOND_NS);
 	now = next_turn(now);
 	for (i = 1; i < RINGS - 1; i++) {
 		ck_assert_uint_eq(s->rings[i]->clock.map.count, 1);
-		s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
+		s->rings[i]->clock.next_burst_clock = s->clocks.due[i] =
 			now + ticks(s, 60 * SECOND_NS);
 	}
 	ck_assert_uint_eq(nr_live(), 0);
@@ -1330,7 +1331,7 @@ START_TEST(a_shared_rate_is_known_no_better_than_by_its_ring)
 		xvt_clock_rate_init(&s->rings[i]->clock.rate, 0, s->clock.hz + s->clock.hz / 100);
 	now = next_turn(now);
 	for (i = 1; i < RINGS; i++)
-		s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
+		s->rings[i]->clock.next_burst_clock = s->clocks.due[i] =
 			now + ticks(s, 60 * SECOND_NS);
 	for (n = 0; n < 1000 && !nr_live(); n++)
 		now = next_turn(now);
@@ -1398,34 +1399,35 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 
 	r->measure.source_ops = &xvt_clock_handshake;
 	ck_assert_int_eq(r->measure.source_ops->open(&r->measure.source, &t), 0);
-	r->clock.next_burst_clock = s->clock_due[0] = s->clocks_due = s->next_scan_clock = 0;
+	r->clock.next_burst_clock = s->clocks.due[0] = s->clocks.first_due =
+		s->clocks.next_scan_clock = 0;
 	ck_assert(xvt_session_clocks(s, xvt_clock_read()));
-	ck_assert_uint_eq(s->nr_asked, 1);
+	ck_assert_uint_eq(s->clocks.nr_asked, 1);
 	/* Where its region is about to go, its words are not loaded. */
-	ck_assert_ptr_nonnull(s->asked[0].wait.word);
+	ck_assert_ptr_nonnull(s->clocks.asked[0].wait.word);
 	xvt_session_clock_forget(s, rec.vm);
-	ck_assert_ptr_null(s->asked[0].wait.word);
+	ck_assert_ptr_null(s->clocks.asked[0].wait.word);
 	xvt_session_clocks(s, xvt_clock_read());
 	seq = xvt_load(&r->host->request_seq);
-	s->next_meet_clock = 0;
+	s->clocks.next_meet_clock = 0;
 	xvt_session_service_clocks(s);
 	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq); /* no answer, no question */
 	ck_assert_int_gt(xvt_writer_answer(&writers[0]), 0);
-	s->next_meet_clock = 0;
+	s->clocks.next_meet_clock = 0;
 	xvt_session_service_clocks(s);
 	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq + 1);
 	ck_assert_uint_eq(r->clock.map.count, nodes);
 	/* All that belongs to it: as many questions as were wanted, however it is answered. */
 	for (n = 1; r->clock.map.count == nodes && n < PASSES; n++) {
 		xvt_writer_answer(&writers[0]);
-		s->next_meet_clock = 0;
+		s->clocks.next_meet_clock = 0;
 		if (n % 2)
 			xvt_session_service_clocks(s);
 		else
 			xvt_session_clocks(s, xvt_clock_read());
 	}
 	ck_assert_uint_eq(r->clock.map.count, nodes + 1);
-	ck_assert_uint_eq(s->nr_asked, 0);
+	ck_assert_uint_eq(s->clocks.nr_asked, 0);
 	r->measure.source_ops->close(r->measure.source);
 	r->measure.source = (struct xvt_clock_source *)r;
 	r->measure.source_ops = &at_once;
@@ -1464,10 +1466,10 @@ static void stall_for(uint64_t ns, const bool held[2])
 
 	for (; (int64_t)(fake_now - end) < 0; fake_now += ticks(s, STEP)) {
 		vm->first_active = 0;
-		vm->nr_active = s->nr_active = 2;
+		vm->nr_active = s->scan.nr_active = 2;
 		vm->looked = true;
 		for (i = 0; i < 2; i++) {
-			s->active[i] = s->rings[i];
+			s->scan.active[i] = s->rings[i];
 			if (!held[i])
 				s->rings[i]->drain.passed_clock = fake_now;
 		}

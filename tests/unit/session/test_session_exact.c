@@ -513,7 +513,7 @@ static void passes_until_done(void)
 	uint64_t sleep_ns;
 
 	do {
-		s->next_pass_clock = 0;
+		s->passes.next_clock = 0;
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 	} while (r->phase != XVT_PHASE_DONE || r->drain.first || r->head.have);
 }
@@ -525,7 +525,7 @@ START_TEST(what_a_cpu_writes_at_its_ends_has_a_time)
 	uint64_t n;
 
 	s->opt.stall_timeout_ns = 60 * SECOND_NS;
-	s->joined = true;
+	s->passes.joined = true;
 	xvt_writer_init(&w, rec.map, &rec.g, 0);
 	w.clock = guest_clock;
 	xvt_store(&r->host->enable, (uint32_t)XVT_ENABLE_STOP);

@@ -52,7 +52,7 @@ static void until_stopped(struct xvt_vm *vm)
 
 	while (xvt_session_vm_stopping(vm)) {
 		ck_assert_int_eq(xvt_session_vm_stopping(vm), -EAGAIN);
-		s->next_pass_clock = 0;
+		s->passes.next_clock = 0;
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 		usleep(1000);
 	}
@@ -128,7 +128,7 @@ START_TEST(it_is_another_machine_then)
 
 	xvt_session_vm_stop(rec.vm, UID);
 	until_stopped(rec.vm);
-	s->seconds++;
+	s->passes.seconds++;
 	xvt_session_look_for_files(s, xvt_clock_read());
 	ck_assert_uint_eq(s->nr_vms, 1);
 	ck_assert_ptr_eq(match("g1"), rec.vm);

@@ -67,7 +67,7 @@ static void fill_ring(void)
 	xvt_writer_init(&w, rec.map, &rec.g, 1);
 	while (!xvt_write(&w, XVT_ID_U64, &n, sizeof(n)))
 		n++;
-	s->next_pass_clock = 0;
+	s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 }
 
@@ -75,7 +75,7 @@ static void pass(void)
 {
 	uint64_t sleep_ns;
 
-	s->next_pass_clock = 0;
+	s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 }
 
@@ -195,17 +195,17 @@ START_TEST(a_loss_of_a_loose_ring_has_its_time)
 	xvt_ring_announce(s, r);
 	h.ring_flags = r->id;
 	xvt_trace_lane_event(s->trace, XVT_LANE_LOOSE, &h, &n);
-	s->newest_ns = r->session.newest_ns = h.host_ns;
+	s->emit.newest_ns = r->session.newest_ns = h.host_ns;
 	if (_i) {
 		r->drain.last.lost[XVT_LOST_FULL] = r->account.reported_lost[XVT_LOST_FULL] + 3;
 		xvt_ring_put_tail_loss(s, r);
 	} else {
 		r->session.drops = lost;
-		r->session.drops_wait = s->drops_wait = true;
+		r->session.drops_wait = s->disk.drops_wait = true;
 		xvt_session_put_all_drops(s);
 	}
 	/* The main lane, of other machines, may go on from where it was. */
-	ck_assert_uint_eq(s->emitted_ns, 0);
+	ck_assert_uint_eq(s->emit.emitted_ns, 0);
 	ck_assert_int_eq(xvt_trace_flush(s->trace), 0);
 	ck_assert_uint_eq(losses_in_place(), 1);
 	end();

@@ -67,12 +67,12 @@ static void end(void)
 /* A pass reads the rings, whatever else it does. */
 static void pass(void)
 {
-	const uint64_t drains = s->drains;
+	const uint64_t drains = s->scan.drains;
 	uint64_t sleep_ns;
 
-	s->next_pass_clock = 0;
+	s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
-	ck_assert_uint_eq(s->drains, drains + 1);
+	ck_assert_uint_eq(s->scan.drains, drains + 1);
 }
 
 static void say_formats(unsigned int n)
@@ -266,12 +266,12 @@ START_TEST(without_a_next_file_the_first_goes_on)
 	pass();
 	ck_assert_uint_eq(prepared, 3);
 	ck_assert_uint_eq(border, 0);
-	s->seconds += 60;
+	s->passes.seconds += 60;
 	pass();
 	ck_assert_uint_eq(prepared, 4);
 	ck_assert_uint_eq(notes, 1);
 	answer = 0;
-	s->seconds += 60;
+	s->passes.seconds += 60;
 	pass();
 	ck_assert_uint_gt(border, 0);
 	end();
@@ -295,7 +295,7 @@ START_TEST(a_file_ends_at_its_size_and_at_its_time)
 	s->opt.rotate_ns = 1;
 	pass();
 	ck_assert_uint_eq(prepared, 1);
-	s->joined = true;
+	s->passes.joined = true;
 	pass();
 	ck_assert_uint_eq(prepared, 2);
 	end();

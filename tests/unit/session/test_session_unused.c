@@ -52,7 +52,7 @@ static void pass(void)
 {
 	uint64_t sleep_ns;
 
-	s->next_pass_clock = 0;
+	s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 }
 
@@ -109,10 +109,10 @@ static struct xvt_ring_ctl *ctl_of(uint32_t ring)
 START_TEST(they_have_no_ring)
 {
 	ck_assert_uint_eq(s->nr_rings, 0);
-	ck_assert_uint_eq(s->nr_places, RINGS);
+	ck_assert_uint_eq(s->table.nr_places, RINGS);
 	pass();
 	ck_assert_uint_eq(nr_made(vm), 0);
-	ck_assert_uint_eq(s->nr_active, 0);
+	ck_assert_uint_eq(s->scan.nr_active, 0);
 	ck_assert_uint_eq(xvt_pool_used(&vm->pool), RINGS * XVT_REST_BYTES);
 }
 END_TEST
@@ -203,7 +203,7 @@ START_TEST(a_writer_gives_its_ring_a_state)
 	ck_assert_uint_eq(nr_made(vm), 1);
 	ck_assert_ptr_nonnull(vm->rings[5]);
 	ck_assert_uint_eq(vm->rings[5]->id, vm->first_id + 5);
-	ck_assert_uint_eq(s->nr_active, 1);
+	ck_assert_uint_eq(s->scan.nr_active, 1);
 	use(2, 4);
 	end(); /* which finds the other one, and may leave its events to the next recorder */
 	ck_assert_uint_eq(nr_made(vm), 2);

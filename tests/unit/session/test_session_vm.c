@@ -147,16 +147,16 @@ END_TEST
 START_TEST(rings_have_the_numbers_that_an_event_can_name)
 {
 	const char *path = region_of(3);
-	const size_t rings = s->nr_places;
-	const uint32_t next = s->next_ring;
+	const size_t rings = s->table.nr_places;
+	const uint32_t next = s->table.next_ring;
 	struct xvt_vm *g3;
 	char why[256] = "";
 	int fd;
 
-	s->next_ring = XVT_EVENT_RING_MASK - 1;
+	s->table.next_ring = XVT_EVENT_RING_MASK - 1;
 	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -EOVERFLOW);
 	ck_assert_ptr_nonnull(strstr(why, "3 rings are too many"));
-	ck_assert_uint_eq(s->next_ring, XVT_EVENT_RING_MASK - 1);
+	ck_assert_uint_eq(s->table.next_ring, XVT_EVENT_RING_MASK - 1);
 	ck_assert_uint_eq(s->nr_vms, 1);
 	/* One that was there before its guest formatted it. */
 	fd = open(path, O_RDWR);
@@ -167,9 +167,9 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 	ck_assert_int_eq(pwrite(fd, &(uint64_t){ XVT_MAGIC }, 8, 0), 8);
 	close(fd);
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), -EOVERFLOW);
-	s->next_ring = next;
+	s->table.next_ring = next;
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), 0);
-	ck_assert_uint_eq(s->nr_places, rings + 3);
+	ck_assert_uint_eq(s->table.nr_places, rings + 3);
 }
 END_TEST
 
@@ -214,7 +214,7 @@ static const char *asked_of(const struct xvt_vm *vm)
 /* In a pass of its own. */
 static void look_for_answer(struct xvt_vm *vm, uint64_t now)
 {
-	s->pass_number++;
+	s->passes.number++;
 	xvt_vm_look_for_answer(s, vm, now);
 }
 
@@ -462,13 +462,13 @@ END_TEST
 START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 {
 	const char *path = region_of(XVT_RINGS_USUAL + 44);
-	const size_t rings = s->nr_places;
+	const size_t rings = s->table.nr_places;
 	struct xvt_vm *g2, *g3;
 	struct xvt_ring_ctl *beyond;
 	char why[256] = "";
 
 	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
-	ck_assert_uint_eq(s->nr_places, rings + XVT_RINGS_USUAL);
+	ck_assert_uint_eq(s->table.nr_places, rings + XVT_RINGS_USUAL);
 	g2 = xvt_session_find(s, "g2");
 	ck_assert_uint_eq(g2->rings_more, 44);
 	ck_assert(is_noted("its region has 300 rings; the first 256 are recorded, 44 are not"));
@@ -483,7 +483,7 @@ START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 			 0);
 	g3 = xvt_session_find(s, "g3");
 	ck_assert_uint_eq(g3->rings_more, 0);
-	ck_assert_uint_eq(s->nr_places, rings + XVT_RINGS_USUAL + 300);
+	ck_assert_uint_eq(s->table.nr_places, rings + XVT_RINGS_USUAL + 300);
 }
 END_TEST
 
@@ -812,8 +812,8 @@ static void next_second(void)
 
 	nanosleep(&t, NULL);
 	s->clock.next_look_clock = 0;
-	s->next_second_clock = 0;
-	s->next_pass_clock = 0;
+	s->passes.next_second_clock = 0;
+	s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 }
 

@@ -55,7 +55,7 @@ static void setup(void)
 	 * been up that runs this. */
 	s->start_clock -= ticks(s, 18 * SECOND_NS);
 	vm->begin_clock = s->start_clock;
-	s->last_pass_clock = xvt_clock_read() - ticks(s, 14 * SECOND_NS);
+	s->passes.last_clock = xvt_clock_read() - ticks(s, 14 * SECOND_NS);
 }
 
 static void teardown(void)
@@ -229,7 +229,7 @@ START_TEST(a_pause_ends_with_the_recording)
 
 	report(XVT_VMM_RUNNING, 0);
 	report(XVT_VMM_STOPPED, now - 3000 * MS);
-	s->off_clock = xvt_clock_read() - ticks(s, 1000 * MS);
+	s->off.clock = xvt_clock_read() - ticks(s, 1000 * MS);
 	ck_paused(2000 * MS - NEAR_NS, 2000 * MS + NEAR_NS);
 	report(XVT_VMM_RUNNING, now - 500 * MS);
 	ck_paused(2000 * MS - NEAR_NS, 2000 * MS + NEAR_NS);
@@ -237,7 +237,7 @@ START_TEST(a_pause_ends_with_the_recording)
 	report(XVT_VMM_STOPPED, now - 400 * MS);
 	report(XVT_VMM_RUNNING, now - 100 * MS);
 	ck_paused(2000 * MS - NEAR_NS, 2000 * MS + NEAR_NS);
-	s->off_clock = 0;
+	s->off.clock = 0;
 }
 END_TEST
 
@@ -289,7 +289,7 @@ static void drain(void)
 {
 	uint64_t sleep_ns;
 
-	s->next_pass_clock = 0;
+	s->passes.next_clock = 0;
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 }
 
@@ -558,7 +558,7 @@ END_TEST
 /* In a pass of its own. */
 static void look_for_panic(void)
 {
-	s->pass_number++;
+	s->passes.number++;
 	xvt_session_look_for_panic(s, vm);
 }
 
@@ -682,7 +682,7 @@ END_TEST
 
 static void look_again(struct xvt_vm *at)
 {
-	s->next_format_clock = at->next_look_clock = xvt_clock_read();
+	s->passes.next_format_clock = at->next_look_clock = xvt_clock_read();
 	drain();
 }
 

@@ -96,7 +96,7 @@ static void setup(void)
 	vm = rec.vm;
 	r = recording_use(&rec, 0);
 	drained();
-	s->joined = true;
+	s->passes.joined = true;
 	connect_both();
 }
 
@@ -118,7 +118,7 @@ static uint64_t word(void)
 /* The end of a pass, with enough of the second left. */
 static uint64_t sleeps(void)
 {
-	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	s->passes.next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	return xvt_session_sleep(s, GAP, false);
 }
 
@@ -234,17 +234,17 @@ START_TEST(what_keeps_it_awake)
 	prove();
 	before = *s;
 	ring_before = *r;
-#define KEEPS(change)                              \
-	do {                                       \
-		change;                            \
-		ck_assert_msg(!asleep(), #change); \
-		*r = ring_before;                  \
-		s->joined = before.joined;         \
-		s->ending = before.ending;         \
-		s->off_clock = before.off_clock;   \
-		s->opt = before.opt;               \
-		s->merge = before.merge;           \
-		vm->request_seq = 0;               \
+#define KEEPS(change)                                    \
+	do {                                             \
+		change;                                  \
+		ck_assert_msg(!asleep(), #change);       \
+		*r = ring_before;                        \
+		s->passes.joined = before.passes.joined; \
+		s->off.ending = before.off.ending;       \
+		s->off.clock = before.off.clock;         \
+		s->opt = before.opt;                     \
+		s->merge = before.merge;                 \
+		vm->request_seq = 0;                     \
 	} while (0)
 	KEEPS(r->drain.idle = false);
 	KEEPS(r->measure.answered = false);
@@ -254,9 +254,9 @@ START_TEST(what_keeps_it_awake)
 	KEEPS(open_mark());
 	KEEPS(xvt_ring_set_phase(r, XVT_PHASE_ASIDE));
 	KEEPS((phase_anew(r, XVT_PHASE_NEW), r->drain.last.state = XVT_RING_ONLINE));
-	KEEPS(s->joined = false);
-	KEEPS(s->ending = true);
-	KEEPS(s->off_clock = 1);
+	KEEPS(s->passes.joined = false);
+	KEEPS(s->off.ending = true);
+	KEEPS(s->off.clock = 1);
 	KEEPS(s->opt.kind = XVT_SESSION_SNAPSHOT);
 	KEEPS(s->opt.run_spans = true);
 	KEEPS(s->merge.emitted++);
@@ -269,10 +269,10 @@ START_TEST(what_keeps_it_awake)
 	xvt_session_got_up(s, xvt_clock_read());
 	/* And these do not. What was emitted is on its way to the file. */
 	s->merge.emitted++;
-	s->checkpoint_in_flight = true;
+	s->checkpoint.in_flight = true;
 	ck_assert(asleep());
 	s->merge.emitted--;
-	s->checkpoint_in_flight = false;
+	s->checkpoint.in_flight = false;
 	xvt_session_got_up(s, xvt_clock_read());
 	xvt_ring_set_phase(r, XVT_PHASE_DONE);
 	ck_assert(asleep());
@@ -295,19 +295,19 @@ START_TEST(a_checkpoint_comes_at_once_before_a_sleep)
 
 	prove();
 	s->merge.emitted++;
-	s->checkpoint_clock = xvt_clock_read();
-	s->next_pass_clock = xvt_clock_read();
-	ck_assert(!s->checkpoint_in_flight);
+	s->checkpoint.clock = xvt_clock_read();
+	s->passes.next_clock = xvt_clock_read();
+	ck_assert(!s->checkpoint.in_flight);
 	ck_assert_int_eq(xvt_session_pass(s, &ns), 0);
-	ck_assert(s->checkpoint_in_flight);
-	ck_assert_uint_eq(s->checkpoint_events, s->merge.emitted);
+	ck_assert(s->checkpoint.in_flight);
+	ck_assert_uint_eq(s->checkpoint.events, s->merge.emitted);
 	/* With no doorbell there is no sleep, and the next one comes when it is due. */
-	s->checkpoint_in_flight = false;
+	s->checkpoint.in_flight = false;
 	s->wake.bells = 0;
 	s->merge.emitted++;
-	s->checkpoint_clock = s->next_pass_clock = xvt_clock_read();
+	s->checkpoint.clock = s->passes.next_clock = xvt_clock_read();
 	ck_assert_int_eq(xvt_session_pass(s, &ns), 0);
-	ck_assert(!s->checkpoint_in_flight);
+	ck_assert(!s->checkpoint.in_flight);
 	s->wake.bells = 1;
 	s->merge.emitted -= 2;
 }
@@ -318,11 +318,11 @@ START_TEST(the_next_second_ends_it)
 	uint64_t ns;
 
 	prove();
-	s->next_second_clock = xvt_clock_read() + ticks(s, SECOND_NS);
+	s->passes.next_second_clock = xvt_clock_read() + ticks(s, SECOND_NS);
 	ns = xvt_session_sleep(s, GAP, false);
 	ck_assert(ns <= SECOND_NS && ns >= GAP);
 	xvt_session_got_up(s, xvt_clock_read());
-	s->next_second_clock = xvt_clock_read() - 1;
+	s->passes.next_second_clock = xvt_clock_read() - 1;
 	ck_assert_uint_eq(xvt_session_sleep(s, GAP, false), GAP);
 	ck_assert(!s->wake.asleep);
 }
@@ -361,13 +361,13 @@ START_TEST(a_ring_wakes_it)
 	ring();
 	ck_assert_int_ge(xvt_loop_run(rec.loop, 3600 * SECOND_NS), 1);
 	now = xvt_clock_read();
-	s->last_pass_clock = 1;
-	s->next_pass_clock = now + ticks(s, SECOND_NS);
+	s->passes.last_clock = 1;
+	s->passes.next_clock = now + ticks(s, SECOND_NS);
 	xvt_session_got_up(s, now);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
 	ck_assert_uint_eq(vm->bell.wakes, 1);
-	ck_assert_uint_eq(s->next_pass_clock, now);
-	ck_assert_uint_eq(s->last_pass_clock, now); /* it was not held up */
+	ck_assert_uint_eq(s->passes.next_clock, now);
+	ck_assert_uint_eq(s->passes.last_clock, now); /* it was not held up */
 	/* It has no listener while active. */
 	ring();
 	ck_assert_int_eq(xvt_loop_run(rec.loop, 0), 0);
@@ -382,7 +382,7 @@ START_TEST(a_ring_wakes_it)
 	now = s->wake.until_clock + ticks(s, SECOND_NS);
 	xvt_session_got_up(s, now);
 	ck_assert_uint_eq(vm->bell.wakes, 1);
-	ck_assert_uint_eq(s->last_pass_clock, s->wake.until_clock); /* by so much it was */
+	ck_assert_uint_eq(s->passes.last_clock, s->wake.until_clock); /* by so much it was */
 }
 END_TEST
 
@@ -398,7 +398,7 @@ START_TEST(rings_for_nothing_end_no_more_sleeps)
 	}
 	ck_assert_uint_lt(n, 50);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
-	s->seconds++; /* and in the next one it may be another's */
+	s->passes.seconds++; /* and in the next one it may be another's */
 	ck_assert(asleep());
 }
 END_TEST
@@ -492,7 +492,7 @@ START_TEST(it_dozes_until_an_answer)
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
 	ck_assert_uint_eq(vm->bell.wakes, 0); /* that was no sleep */
 	/* The guest is in its mailbox now: the next request waits for its answer. */
-	ck_assert_uint_ge(s->looked_clock, before);
+	ck_assert_uint_ge(s->clocks.looked_clock, before);
 	/* Not answered all the same: it dozes until the next tick, but not for ever, and for two
 	 * ticks not on the CPU on which it was woken up. */
 	for (n = 1; n < 64; n++) {
@@ -512,7 +512,7 @@ START_TEST(it_dozes_until_an_answer)
 		ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
 		before = xvt_clock_read();
 		xvt_session_got_up(s, before);
-		ck_assert_uint_lt(s->looked_clock, before);
+		ck_assert_uint_lt(s->clocks.looked_clock, before);
 	}
 	/* It is polled after a doze that nothing ended. */
 	ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
@@ -538,20 +538,20 @@ START_TEST(a_pass_dozes_for_a_guest_that_did_not_answer)
 	uint64_t ns;
 
 	prove();
-	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
-	s->next_pass_clock = s->next_second_clock; /* nothing is drained */
+	s->passes.next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	s->passes.next_clock = s->passes.next_second_clock; /* nothing is drained */
 	r->measure.answered = false;
 	xvt_store(&r->host->request_seq, (uint64_t)77);
-	s->asked[0] = (struct xvt_asked){
-		.ring = r,
-		.silent = true,
-		.wait = { .word = &r->ctl->answer_seq, .value = 77, .until = s->next_second_clock }
-	};
-	s->nr_asked = s->nr_silent = 1;
+	s->clocks.asked[0] = (struct xvt_asked){ .ring = r,
+						 .silent = true,
+						 .wait = { .word = &r->ctl->answer_seq,
+							   .value = 77,
+							   .until = s->passes.next_second_clock } };
+	s->clocks.nr_asked = s->clocks.nr_silent = 1;
 	ck_assert_int_eq(xvt_session_pass(s, &ns), 0);
 	ck_assert(s->wake.dozing);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 1);
-	s->nr_asked = s->nr_silent = 0;
+	s->clocks.nr_asked = s->clocks.nr_silent = 0;
 	xvt_session_got_up(s, xvt_clock_read());
 }
 END_TEST

@@ -58,8 +58,8 @@ static bool whole(struct engine *e)
 	struct xvt_session s = { .rings = e->rings,
 				 .nr_rings = e->nr_rings,
 				 .clock = e->clock,
-				 .snapshot_ns = T,
-				 .snapshot_clock = T,
+				 .snapshot.ns = T,
+				 .snapshot.clock = T,
 				 .opt = { .stall_timeout_ns = 1000 } };
 
 	xvt_session_snapshot_copying(&s);
@@ -540,7 +540,7 @@ START_TEST(a_ring_that_alone_cannot_be_measured_is_taken_whole)
 		ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
 	}
 	rec.s->start_clock -= ticks(rec.s, opt.stall_timeout_ns);
-	for (n = 0; n < most && !rec.s->snapshot_done; n++)
+	for (n = 0; n < most && !rec.s->snapshot.done; n++)
 		ck_assert_int_eq(xvt_session_pass(rec.s, &sleep_ns), 0);
 	ck_assert_uint_lt(n, most);
 	ck_assert(r->snapshot.frozen);
@@ -592,7 +592,7 @@ START_TEST(what_is_taken_from_elsewhere_is_no_measurement)
 		measure_alone(rec.vm->rings[0]);
 	else
 		leave_hint(r);
-	for (n = 0; n < 100 && !rec.s->snapshot_ns; n++)
+	for (n = 0; n < 100 && !rec.s->snapshot.ns; n++)
 		ck_assert_int_eq(xvt_session_pass(rec.s, &sleep_ns), 0);
 	ck_assert(r->snapshot.frozen);
 	ck_assert_uint_eq(r->clock.map.count, 1);
