@@ -14,7 +14,8 @@
 # 5. Each outside library has one file.
 # 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
 #    is used there alone.
-# 7. A machine: only session/machine_state.c sets its state.
+# 7. A machine: only session/machine_state.c sets its state. A session: members of its parts are
+#    used, or written, in the files alone that session/parts.h names.
 # 8. The guest's module, where `make guest` has built it: a file calls those further down in the list
 #    of guest/linux/xvtrace.h only.
 set -eu
@@ -276,6 +277,55 @@ while IFS= read -r line; do
 	complain "$line: xvt_vm_set_state() alone changes the state of a machine"
 done < <(grep -rnE '(->|\.)phase = XVT_VM_|halt\.step = |\.step = XVT_HALT_' host tests bench --include='*.[ch]' |
 	grep -v "^host/session/machine_state\.c:")
+
+# ------------------------------------------------------------------ the session
+
+# PART FIELD KIND FILES of each member of a part of the session; KIND: private, written or none
+session_parts() {
+	awk '/^struct xvt_session_[a-z]+ \{$/ { part = substr($2, 13); kind = "none"; files = "" }
+		/^}/ { part = "" }
+		part == "" { next }
+		/^\t\/\* (private to|written by) [a-z_. ]+ \*\/$/ {
+			kind = $2
+			files = $4
+			for (i = 5; i < NF; i++)
+				files = files " " $i
+			next
+		}
+		/^\t[a-z]/ {
+			sub(/\/\*.*/, "")
+			sub(/(\[[^]]*\])?;.*/, "")
+			gsub(/\*/, "", $NF)
+			print part, $NF, kind, files
+		}' host/session/parts.h
+}
+# uses_of PATTERN FILES...: the lines outside these files of session/ that have it
+uses_of() {
+	local pattern=$1 skip=()
+	shift
+	for file in "$@"; do skip+=(-e "^host/session/$file:"); done
+	grep -rnE "$pattern" host --include='*.[ch]' | grep -v "${skip[@]}" || true
+}
+[ "$(session_parts | wc -l)" -gt 60 ] || complain "host/session/parts.h: no parts of the session found"
+while read -r part field kind files; do
+	read -ra files <<<"$files"
+	member="\b(s|session)->$part\.$field\b"
+	case $kind in
+	private)
+		while IFS= read -r line; do
+			[ -z "$line" ] || complain "$line: $part.$field is private to session/$files"
+		done <<<"$(uses_of "$member" "${files[@]}")"
+		;;
+	written)
+		[ ${#files[@]} -le 2 ] || complain "host/session/parts.h: $part.$field is written by more than two files"
+		element="$member(\[[^]=]*\])?(\.[a-z_]+)*"
+		while IFS= read -r line; do
+			[ -z "$line" ] || complain "$line: $part.$field is written by session/${files[*]} alone"
+		done <<<"$(uses_of "$element ?(=[^=]|=\$|[-+*/|&^]=|<<=|>>=|\+\+|--)|(\+\+|--)[a-z>-]*$element|[^&]&[a-z>-]*$element([^-a-z_.[]|\$)" "${files[@]}" parts.h)"
+		;;
+	none) complain "host/session/parts.h: no file is named that writes $part.$field" ;;
+	esac
+done < <(session_parts)
 
 # ------------------------------------------------------------------ the guest's module
 

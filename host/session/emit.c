@@ -126,7 +126,7 @@ static int emit(void *arg, const struct xvt_window *w)
 			xvt_session_note_look(s, run);
 		xvt_session_note_head(s, run);
 		/* The ring's last STATS may be in the file already: another one is needed. */
-		s->checkpoint.dirty[run->ring->session.slot] |= XVT_DIRTY;
+		xvt_session_set_dirty(s, run->ring);
 	}
 	if (w->lane == XVT_LANE_MAIN)
 		s->emit.emitted_ns = xvt_window_ns(w, w->count - 1);

@@ -76,7 +76,7 @@ void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 	h->off_clock = h->patience_clock = xvt_clock_read_ordered();
 	xvt_vm_measure_last(s, vm, h->off_clock);
 	h->names_due = true;
-	s->passes.next_clock = h->off_clock;
+	xvt_session_pass_at(s, h->off_clock);
 	s->nr_halting++;
 }
 
@@ -168,7 +168,7 @@ static void write_end(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 			continue;
 		xvt_session_put_drops(s, r);
 		xvt_ring_put_tail_loss(s, r);
-		s->checkpoint.dirty[r->session.slot] |= XVT_DIRTY;
+		xvt_session_set_dirty(s, r);
 	}
 	xvt_session_put_marks(s);
 	xvt_session_announce_late(s, true);

@@ -79,8 +79,7 @@ static void free_rings(struct xvt_session *s)
 			continue;
 		}
 		r->session.slot = (uint32_t)kept;
-		s->checkpoint.dirty[kept] = s->checkpoint.dirty[i];
-		s->clocks.due[kept] = s->clocks.due[i];
+		xvt_session_move_slot(s, kept, i);
 		s->rings[kept++] = r;
 	}
 	s->nr_rings = kept;

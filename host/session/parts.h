@@ -87,7 +87,7 @@ struct xvt_heads {
 /* Dirty flags of a ring: work left since its last active pass. */
 #define XVT_DIRTY_ACCOUNT 1u /* the region's account of what the trace holds is out of date */
 #define XVT_DIRTY_STATS	  2u /* the STATS chunk is out of date */
-#define XVT_DIRTY_STAGED  4u /* a checkpoint of it is in flight, see s->owing */
+#define XVT_DIRTY_STAGED  4u /* a checkpoint of it is in flight */
 #define XVT_DIRTY_HELD	  8u /* the region may hold records that go to the file */
 #define XVT_DIRTY	  (XVT_DIRTY_ACCOUNT | XVT_DIRTY_STATS | XVT_DIRTY_HELD)
 
@@ -112,6 +112,7 @@ struct xvt_vm_bell {
 
 /* State of a sleep that doorbells can end. */
 struct xvt_session_wake {
+	/* written by sleep.c way.c */
 	size_t bells;
 	bool asleep;
 	bool dozing;		 /* short sleep that ends when a guest answers a clock request */
@@ -128,7 +129,9 @@ struct xvt_session_wake {
 
 /* How the recorder makes way for guests that need its CPU, see way.c. */
 struct xvt_session_way {
+	/* written by way.c clocks.c */
 	struct xvt_clock_way ops;
+	/* private to way.c */
 	uint64_t next_clock; /* earliest next move to another CPU */
 	uint64_t gap_ns;     /* between two moves */
 };
@@ -399,6 +402,7 @@ struct xvt_vm {
 
 /* The last whole second, see status.c. */
 struct xvt_session_second {
+	/* private to status.c */
 	uint64_t number;    /* value of s->seconds; the trace has its counters */
 	uint64_t clock;	    /* end of the second */
 	uint64_t ns;	    /* the length */
@@ -408,6 +412,7 @@ struct xvt_session_second {
 
 /* Files of a set, see rotate.c. */
 struct xvt_session_rotate {
+	/* written by rotate.c */
 	bool pending;			/* the border is due: runs that are put are kept (emit.c) */
 	bool wanted;			/* xvt_session_rotate() was called */
 	uint32_t number;		/* of the file in its set */
@@ -423,6 +428,7 @@ struct xvt_session_rotate {
 
 /* Metadata for the next files, see carry.c. */
 struct xvt_session_carry {
+	/* private to carry.c */
 	bool open;
 	int fd;
 	uint64_t used;
@@ -440,8 +446,8 @@ struct xvt_session_share {
 	/* written by share.c */
 	struct xvt_owner **owners;
 	size_t nr_owners;
-	/* private to share.c */
 	size_t nr_sharing; /* of them, with a machine that is not gone */
+	/* private to share.c */
 	size_t nr_reading; /* of them, with a machine that the pass before read */
 };
 
@@ -464,6 +470,7 @@ struct xvt_session_passes {
 				 charged to a guest */
 	/* written by session.c sleep.c */
 	uint64_t last_clock;
+	/* written by session.c */
 	uint64_t next_clock; /* earliest next pass; see xvt_session_pass_at() */
 	/* written by session.c */
 	uint64_t number;
@@ -500,10 +507,12 @@ struct xvt_session_told {
 /* Clock measurements. */
 struct xvt_session_clocks {
 	/* written by clocks.c pace.c */
-	uint64_t took;	    /* ticks spent on measurements since the paces were set */
+	uint64_t took; /* ticks spent on measurements since the paces were set */
+	/* written by clocks.c pace.c */
 	uint64_t *due;	    /* host clock at which each ring's clock needs service again */
 	uint64_t first_due; /* earliest value in due[] */
 	/* written by clocks.c */
+	uint64_t next_scan_clock; /* earliest next scan of due[] */
 	size_t nr_asked;
 	/* written by clocks.c sleep.c */
 	uint64_t looked_clock; /* when all open measurements were last polled */
@@ -515,18 +524,18 @@ struct xvt_session_clocks {
 	struct xvt_asked asked[XVT_ASKED_MAX];
 	size_t nr_silent;	  /* entries of asked[] with `silent` */
 	size_t first_asked;	  /* index in asked[] of the first one to poll */
-	uint64_t next_scan_clock; /* earliest next scan of due[] */
 	size_t next_ring;	  /* ring at which that scan begins */
 	uint64_t next_meet_clock; /* earliest next xvt_session_service_clocks() */
 	struct xvt_measured measured;
 };
 
 struct xvt_session_scan {
-	/* written by scan.c */
-	int err;		  /* the loop failed while data was read; the recording ends */
+	/* written by scan.c park.c */
 	struct xvt_ring **active; /* active rings of the current pass, by machine and ring */
-	uint64_t parked_clock;	  /* everything older in parked rings is copied */
-	uint64_t parked_ns;	  /* bound that parked rings put on the merge, host ns */
+	/* written by scan.c */
+	int err;	       /* the loop failed while data was read; the recording ends */
+	uint64_t parked_clock; /* everything older in parked rings is copied */
+	uint64_t parked_ns;    /* bound that parked rings put on the merge, host ns */
 	/* written by scan.c left.c */
 	size_t nr_active;
 	/* private to park.c */
@@ -542,7 +551,8 @@ struct xvt_session_scan {
 };
 
 struct xvt_session_checkpoint {
-	uint8_t *dirty; /* XVT_DIRTY_ flags of each ring, see xvt_session_dirty() */
+	/* written by checkpoint.c park.c */
+	uint8_t *dirty; /* XVT_DIRTY_ flags of each ring */
 	/* private to park.c */
 	size_t dirty_room;
 	/* written by checkpoint.c */
@@ -613,8 +623,9 @@ struct xvt_session_sources {
 };
 
 /*
- * A session: what its files have in common, and a struct for each file that has a state. A group
- * of members there says which files write them, or use them at all (tests/check-layers.sh).
+ * A session: what its files have in common, and a struct for each file that has a state. The groups
+ * of members there name the files that write them, besides the functions of this header, or the one
+ * file that uses them (tests/check-layers.sh).
  */
 struct xvt_session {
 	/* Set by session.c at the start. */
@@ -686,6 +697,33 @@ static inline uint64_t sooner(uint64_t a, uint64_t b)
 static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 {
 	return xvt_host_clock_ticks(&s->clock, ns);
+}
+
+/* The next pass is not before `clock`. */
+static inline void xvt_session_pass_at(struct xvt_session *s, uint64_t clock)
+{
+	s->passes.next_clock = clock;
+}
+
+/* All of the ring's counters are to go into the file. */
+static inline void xvt_session_set_dirty(struct xvt_session *s, const struct xvt_ring *r)
+{
+	s->checkpoint.dirty[r->session.slot] |= XVT_DIRTY;
+}
+
+/* A ring was made, for a place in the arrays that have one for each ring. */
+static inline void xvt_session_begin_slot(struct xvt_session *s, size_t slot)
+{
+	s->checkpoint.dirty[slot] = XVT_DIRTY;
+	s->clocks.due[slot] = 0;
+	s->clocks.first_due = 0;
+}
+
+/* A ring moves there, since rings before it were freed. */
+static inline void xvt_session_move_slot(struct xvt_session *s, size_t to, size_t from)
+{
+	s->checkpoint.dirty[to] = s->checkpoint.dirty[from];
+	s->clocks.due[to] = s->clocks.due[from];
 }
 
 /* The machine of a ring, whose region is a part of it. */

@@ -93,7 +93,7 @@ static void end_file(struct xvt_session *s)
 		r->account.stats.paused_ns = xvt_vm_paused_ns(s, xvt_vm_of_ring(r));
 		xvt_ring_end_file(r, xvt_vm_of_ring(r)->phase == XVT_VM_ATTACHED, &file);
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &file, sizeof(file), NULL, 0);
-		s->checkpoint.dirty[i] |= XVT_DIRTY;
+		xvt_session_set_dirty(s, r);
 	}
 	s->checkpoint.stats_wait = true; /* the next file has no counters yet */
 	for (i = 0; i < s->nr_vms; i++)

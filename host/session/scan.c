@@ -192,7 +192,7 @@ static void list_active(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < n; i++) {
 		if (!vm->parked[i].ctl && vm->rings[i]) {
 			s->scan.active[s->scan.nr_active++] = vm->rings[i];
-			s->checkpoint.dirty[vm->rings[i]->session.slot] |= XVT_DIRTY;
+			xvt_session_set_dirty(s, vm->rings[i]);
 		}
 	}
 	vm->nr_active = s->scan.nr_active - vm->first_active;

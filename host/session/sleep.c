@@ -468,7 +468,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 	s->wake.early += early && !s->wake.dozing;
 	/* The sleep was intended: only the time beyond it counts as the recorder's absence. */
 	s->passes.last_clock = sooner(now, s->wake.until_clock);
-	s->passes.next_clock = now;
+	xvt_session_pass_at(s, now);
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		uint64_t rung;

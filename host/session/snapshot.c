@@ -183,7 +183,7 @@ static void make_snapshot(struct xvt_session *s)
 	s->snapshot.ns = xvt_host_clock_ns(&s->clock, s->snapshot.clock);
 	s->passes.joined = true;
 	s->passes.grace_clock = s->snapshot.clock;
-	s->passes.next_clock = s->snapshot.clock;
+	xvt_session_pass_at(s, s->snapshot.clock);
 	for (i = 0; i < s->nr_rings; i++) {
 		if (s->rings[i]->snapshot.on && s->rings[i]->phase == XVT_PHASE_NEW)
 			place_unmeasured(s, s->rings[i]);

@@ -417,7 +417,7 @@ int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
 	r->account.stats.dropped += r->session.drops.dropped;
 	memset(&r->session.drops, 0, sizeof(r->session.drops));
 	r->session.drops_wait = false;
-	s->checkpoint.dirty[r->session.slot] |= XVT_DIRTY;
+	xvt_session_set_dirty(s, r);
 	return err;
 }
 

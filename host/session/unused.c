@@ -80,9 +80,7 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r)
 {
 	r->session.slot = (uint32_t)s->nr_rings;
-	s->checkpoint.dirty[s->nr_rings] = XVT_DIRTY;
-	s->clocks.due[s->nr_rings] = 0;
-	s->clocks.first_due = 0;
+	xvt_session_begin_slot(s, s->nr_rings);
 	s->rings[s->nr_rings++] = r;
 }
 
