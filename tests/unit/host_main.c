@@ -161,6 +161,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, requests_suite());
 	srunner_add_suite(runner, http_suite());
 	srunner_add_suite(runner, armed_suite());
+	srunner_add_suite(runner, keep_armed_suite());
 	srunner_add_suite(runner, snapshots_suite());
 	srunner_add_suite(runner, condition_suite());
 	srunner_add_suite(runner, trigger_suite());

@@ -122,6 +122,7 @@ Suite *reclock_map_suite(void);
 Suite *verify_suite(void);
 /* flight */
 Suite *armed_suite(void);
+Suite *keep_armed_suite(void);
 Suite *snapshots_suite(void);
 Suite *condition_suite(void);
 Suite *trigger_suite(void);
