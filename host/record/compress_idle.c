@@ -29,9 +29,9 @@ struct xvt_compress_idle {
 	struct xvt_recording *rec;
 	const char *folder;
 	struct xvt_compressor *process;
-	uint32_t next;	    /* the files before this one were looked at */
-	uint32_t busy;	    /* the file that is compressed; 0: none */
-	uint32_t made_room; /* the last file for which old ones were removed */
+	uint32_t next;		/* the files before this one were looked at */
+	uint32_t busy;		/* the file that is compressed; 0: none */
+	uint32_t made_room;	/* the last file for which old ones were removed */
 	struct xvt_timer timer; /* a recorder that sleeps is not woken up for it */
 	struct xvt_compress_idle_sums sums;
 };
