@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Figures of the code in host/: lines of each folder, longest functions, largest structs, and files
-# and folders that need each other to link; the last also of the guest's module, if it is built.
+# Figures of the code in host/: lines of each folder, longest functions, largest structs, by bytes and
+# by members, the recorder's loop, and files and folders that need each other to link; the last also
+# of the guest's module, if it is built.
 #
 #   tests/measure.sh [BUILD]     BUILD holds the objects of `make`
 set -eu
@@ -59,6 +60,16 @@ in_loop() {
 	echo "$1"
 	awk '$2 == $4 && $3 != $5 { print $2 "/" $3, $2 "/" $5 }' | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
 }
+
+echo "most members of a struct, and members of the session that a third file writes"
+find host -name '*.h' -exec awk '
+	/^struct [a-z_0-9]+ \{$/ { name = $2; n = 0; next }
+	/^}/ { if (name != "") print n, name, FILENAME; name = "" }
+	name != "" && /^\t[a-z]/ { sub(/\/\*.*/, ""); n += /\(/ ? 1 : gsub(/,/, "") + (/;/ ? 1 : 0) }' {} + |
+	sort -rn | head -n 5 | sed 's/^/  /'
+tests/check-layers.sh "$build" 2>&1 | grep -c 'is written by more than two files' | sed 's/^/  /' || true
+echo "lines of the recorder's loop"
+awk '/^static int make_passes/ { from = FNR } /^}/ && from { print "  " FNR - from - 1; exit }' host/recorder/recorder.c
 
 echo "comments"
 tests/check-words.sh | sed 's/^words: /  /'
