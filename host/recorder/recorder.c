@@ -1018,13 +1018,14 @@ static void begin_timers(struct recorder *r)
 {
 	struct xvt_timers *after = &r->rec.after_pass;
 	const uint64_t start_ns = xvt_session_now_ns(r->rec.session);
-	const uint64_t end_ns = start_ns + r->opt.duration_ns;
+	const uint64_t most_ns = XVT_TIMER_NEVER - start_ns, duration_ns = r->opt.duration_ns;
+	const uint64_t end_ns = duration_ns < most_ns ? start_ns + duration_ns : XVT_TIMER_NEVER;
 
 	r->start_ns = r->pushed_ns = start_ns;
 	begin_timer(&r->rec.before_pass, &r->on_reload, on_reload, 0);
 	begin_timer(after, &r->on_child, on_child, 0);
 	xvt_timer_add(after, &r->on_end, on_end);
-	if (r->opt.duration_ns)
+	if (duration_ns)
 		xvt_timer_arm(&r->on_end, end_ns, end_ns);
 	begin_timer(after, &r->on_files, on_files, 0);
 	begin_timer(after, &r->on_listen, on_listen, start_ns + SECOND_NS);

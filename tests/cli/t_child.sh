@@ -53,6 +53,11 @@ check "one that does not obey does not keep it" ended
 check "and is gone as well" gone "$child"
 check "that is told" grep -q "killing" "$work/err"
 check "the trace is whole" "$xvtrace" verify "$work/t.xvt"
+# Five requests are not answered by a recorder that ends with its first pass.
+"$xvtrace" record -q -o "$work/long.xvt" -r "$work/[g]" --join-timeout 0 --duration 18446744073 --control "$work/control" -- \
+	sh -c 'for i in 1 2 3 4 5; do "$1" status --control "$2" || exit 1; done >/dev/null; touch "$3"' - \
+	"$xvtrace" "$work/control" "$work/lasts" 2>/dev/null
+check "a duration of centuries is not over at once" test -e "$work/lasts"
 # What the recorder ignores is not ignored by its command (bits of SIGPIPE and SIGXFSZ).
 "$xvtrace" region create "$work/signals" --size 1M --rings 1 >/dev/null
 "$xvtrace" record -q -o "$work/signals.xvt" -r g="$work/signals" --join-timeout 0 -- sh -c "grep SigIgn: /proc/self/status >'$work/ignored'" 2>/dev/null
