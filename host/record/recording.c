@@ -126,6 +126,8 @@ static void watch_helpers(struct xvt_timer *timer, uint64_t now_ns)
 	unsigned int still_s;
 	size_t i;
 
+	/* So no death depends on one signal alone, which may fail to be read. */
+	look_for_helpers(rec);
 	for (i = 0; i < rec->helper_count; i++) {
 		struct xvt_helper *h = rec->helpers[i].watched;
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
-# In each round one process of a recorder is killed or stopped, at a moment that the recording's progress chooses: the
-# recorder, one of its helpers, or both. Exit status and log say what happened, no process is left behind, and another recorder
+# In each round one process of a recorder is killed, stopped for up to ten seconds, or gets no further memory, at a moment that
+# the recording's progress chooses: the recorder, one of its helpers, or both. Memory is withheld by a limit of the process
+# (RLIMIT_AS), so its allocations fail; a kernel that is out of memory would kill it, which is the first kind. Exit status and log say what happened, no process is left behind, and another recorder
 # takes the same regions up. Of the numbered events none is in two files, and what is in none is a gap that the next file counts.
 #
 #   PROCESS_ROUNDS=20   rounds
@@ -78,6 +79,11 @@ judge() {
 		[ $status -eq 0 ] || wrong "it goes on"
 		cleanly || wrong "its file has no end"
 		;;
+	starved)
+		[ $status -eq 0 ] || [ $status -eq 1 ] || wrong "it has ended in another way"
+		[ $status -ne 1 ] || [ -s "$err" ] || wrong "it says nothing"
+		[ $status -ne 0 ] || cleanly || wrong "its file has no end"
+		;;
 	esac
 	poll none_left || {
 		wrong "processes are left: $(pgrep -s "$recorder" -a | tr '\n' ';')"
@@ -110,22 +116,39 @@ round() {
 	fi
 	# How long it is stopped is told by what the guest writes, which it does while it is recorded.
 	[ $records = no ] || [ $((RANDOM % 3)) -ne 0 ] || { signal=STOP && what=stopped; }
-	[ $what = stopped ] || [ $victim = recorder ] || [ $((RANDOM % 4)) -ne 0 ] || victim=both
-	kill -$signal "$pid"
+	[ $records = no ] || [ $what = stopped ] || [ $((RANDOM % 4)) -ne 0 ] || what=starved
+	[ $what != killed ] || [ $victim = recorder ] || [ $((RANDOM % 4)) -ne 0 ] || victim=both
+	[ $what = starved ] || kill -$signal "$pid"
 	if [ $what = stopped ]; then
 		begin=$(attempted)
-		while [ $(($(attempted) - begin)) -lt $((RANDOM / 4)) ]; do sleep 0.01; done
+		if [ $((RANDOM % 4)) -eq 0 ]; then
+			sleep 10 # what the round is about; no limit of the recorder's is as short
+		else
+			while [ $(($(attempted) - begin)) -lt $((RANDOM / 4)) ]; do sleep 0.01; done
+		fi
 		kill -CONT "$pid"
 		until_bytes 100000
+		kill -INT "$recorder" 2>/dev/null
+	elif [ $what = starved ]; then
+		# What it has, and a little for its stack, which would end it.
+		prlimit --pid "$pid" --as="$(awk '/^VmSize:/ { print ($2 + 256) * 1024 }' "/proc/$pid/status")" 2>/dev/null
+		until_more $((RANDOM * 2))
 		kill -INT "$recorder" 2>/dev/null
 	elif [ $victim = both ]; then
 		[ $((RANDOM % 2)) -eq 0 ] || until_more $((RANDOM / 16))
 		kill -KILL "$recorder" 2>/dev/null
 	fi
-	# One that should end has ended long before this, or it never does.
-	until_more 200000
+	# One that should end has ended long before this, or it never does: beside many others it may take longer than its own
+	# limits, which are of half a minute.
+	for ((waited = 0; waited < 1200; waited++)); do
+		lives "$recorder" || break
+		sleep 0.1
+	done
 	! lives "$recorder" || {
 		status=none && wrong "it goes on: $(ps -o pid=,stat=,wchan=,comm= -L -s "$recorder" | tr '\n' ';')"
+		# Pending: a signal that it has not taken. The call: what it waits in.
+		grep -H -E '^(State|SigPnd|ShdPnd|SigBlk):' "/proc/$recorder"/task/*/status | sed 's/^/#   /'
+		tail -n +1 "/proc/$recorder"/task/*/{syscall,stack} 2>/dev/null | sed 's/^/#   /'
 		pkill -KILL -s "$recorder"
 	}
 	wait "$recorder" 2>/dev/null
