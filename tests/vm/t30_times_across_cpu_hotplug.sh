@@ -52,6 +52,8 @@ judge() {
 		sed "s/^/$1${how:+, re-clocked}: /" "$judged"
 		check "$1${how:+, re-clocked}: no event's bound says that it was written when it was not" \
 			zero "$judged" outside inside false
+		check "$1${how:+, re-clocked}: no event without a flag may be off by more than a second" \
+			test "$(figure "$judged" bound_ns)" -le 1000000000
 		check "$1${how:+, re-clocked}: the witness knows both ends of most events" \
 			test "$(($(figure "$judged" both) * 2))" -gt "$(figure "$judged" events)"
 	done
