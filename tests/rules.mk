@@ -93,6 +93,12 @@ proof-no-memory: test-programs
 	$(Q)STEP=1 tests/cli/t_no_memory.sh
 PROOFS += proof-no-memory
 
+# Each system call of a recording of two guests fails once: tests/cli has six of each kind.
+.PHONY: proof-no-syscall
+proof-no-syscall: test-programs
+	$(Q)CALLS=0 tests/cli/t_no_syscall.sh
+PROOFS += proof-no-syscall
+
 # No root, no guests, no network, a few minutes: three parts at the same time.
 .PHONY: check-programs check-others check-quick
 check: test-programs check-freestanding

@@ -194,7 +194,7 @@ static void look_for_space(struct xvt_file_sink *fs)
 	const uint64_t need = needed(fs), all = fs->expected + fs->reserve;
 
 	fs->full = false;
-	if (!fs->patient || !fs->begun || fs->no_allocation || fs->allocated >= need)
+	if (fs->err || !fs->patient || !fs->begun || fs->no_allocation || fs->allocated >= need)
 		return;
 	if (allocate(fs, !fs->expected ? need + AHEAD : all > need ? all : need))
 		fs->full = allocate(fs, need) != 0;
@@ -654,9 +654,11 @@ struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs)
 static uint64_t true_end(const struct xvt_file_sink *fs)
 {
 	const struct buffer *b = &fs->buffers[fs->current];
-	uint64_t end = b->off + b->len;
+	uint64_t end = b->off + b->carried;
 
-	return fs->err && fs->good < end ? fs->good : end;
+	if (!fs->err)
+		return b->off + b->len;
+	return fs->good < end ? fs->good : end;
 }
 
 void xvt_file_sink_discard(struct xvt_file_sink *fs)
