@@ -6,9 +6,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/cmd.h"
+#include "formats/apart.h"
 #include "formats/boot.h"
 #include "formats/cache.h"
 #include "formats/import.h"
+#include "rights/confine.h"
 
 struct formats_opts {
 	const char *kernel;
@@ -96,6 +98,17 @@ static int store(const struct xvt_formats *f, const struct xvt_import_result *re
 	return XVT_EXIT_OK;
 }
 
+/* What a guest says is read as a trace is. */
+static void confine(void)
+{
+	xvt_confine(false);
+}
+
+static int import(struct xvt_formats *f, const void *path, struct xvt_import_result *result)
+{
+	return xvt_formats_import(f, path, result);
+}
+
 /* Of a copy of what a kernel says, or of the kernel itself. */
 static int make(const struct formats_opts *opts)
 {
@@ -105,9 +118,9 @@ static int make(const struct formats_opts *opts)
 	int err, status;
 
 	if (opts->kernel)
-		err = xvt_formats_boot(&f, opts->kernel, opts->timeout_ns, &result);
+		err = xvt_formats_boot(&f, opts->kernel, opts->timeout_ns, confine, &result);
 	else
-		err = xvt_formats_import(&f, opts->import, &result);
+		err = xvt_formats_apart(&f, confine, import, opts->import, &result);
 	if (err) {
 		xvt_error(from, "%s", result.why);
 		return XVT_EXIT_FAIL;

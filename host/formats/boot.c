@@ -19,6 +19,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
+#include "formats/apart.h"
 #include "xvt_init.h"
 
 #if defined(__x86_64__)
@@ -36,6 +37,7 @@ extern const uint8_t xvt_formats_init[], xvt_formats_init_end[];
 struct boot {
 	int disk, memory, log; /* descriptors; -1: none */
 	struct xvt_import_result *result;
+	void (*confine)(void);
 };
 
 static int fail(struct boot *b, int err, const char *what)
@@ -167,9 +169,22 @@ static void last_line(const struct boot *b, char *to, size_t size)
 	}
 }
 
+struct tar {
+	const uint8_t *bytes;
+	size_t len;
+};
+
+static int import_tar(struct xvt_formats *f, const void *arg, struct xvt_import_result *result)
+{
+	const struct tar *tar = arg;
+
+	return xvt_formats_import_tar(f, tar->bytes, tar->len, true, result);
+}
+
 static int take_memory(struct xvt_formats *f, struct boot *b, const uint8_t *memory)
 {
 	struct xvt_init_head head;
+	struct tar tar;
 
 	memcpy(&head, memory, sizeof(head));
 	if (head.how != XVT_INIT_DONE && head.how != XVT_INIT_FAILED)
@@ -177,8 +192,9 @@ static int take_memory(struct xvt_formats *f, struct boot *b, const uint8_t *mem
 	if (head.len > MEMORY_BYTES - XVT_INIT_DATA)
 		return -ENODATA;
 	memory += XVT_INIT_DATA;
+	tar = (struct tar){ memory, head.len };
 	if (head.how == XVT_INIT_DONE)
-		return xvt_formats_import_tar(f, memory, head.len, true, b->result);
+		return xvt_formats_apart(f, b->confine, import_tar, &tar, b->result);
 	snprintf(b->result->why, sizeof(b->result->why), "its guest says: %.*s",
 		 (int)(head.len < 256 ? head.len : 256), (const char *)memory);
 	return -EOPNOTSUPP;
@@ -213,9 +229,11 @@ static int take(struct xvt_formats *f, struct boot *b, int status)
 }
 
 int xvt_formats_boot(struct xvt_formats *f, const char *kernel, uint64_t timeout_ns,
-		     struct xvt_import_result *result)
+		     void (*confine)(void), struct xvt_import_result *result)
 {
-	struct boot b = { .disk = -1, .memory = -1, .log = -1, .result = result };
+	struct boot b = {
+		.disk = -1, .memory = -1, .log = -1, .confine = confine, .result = result
+	};
 	int status, err;
 
 	memset(result, 0, sizeof(*result));

@@ -6,9 +6,9 @@
 
 #include "formats/import.h"
 
-/* Boot a kernel's file. It ends within timeout_ns, or is ended. Returns 0, or -errno with
- * result->why. */
+/* Boot a kernel's file. It ends within timeout_ns, or is ended. What it says is read in a process
+ * of its own (apart.h), behind confine(). Returns 0, or -errno with result->why. */
 int xvt_formats_boot(struct xvt_formats *f, const char *kernel, uint64_t timeout_ns,
-		     struct xvt_import_result *result);
+		     void (*confine)(void), struct xvt_import_result *result);
 
 #endif /* XVT_FORMATS_BOOT_H */

@@ -4,13 +4,18 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/apart.h"
 #include "formats/cache.h"
 #include "formats/import.h"
+#include "rights/confine.h"
+#include "rights/sandbox.h"
 
 #define BUILD_ID "00112233445566778899aabbccddeeff01234567"
 #define KERNEL	 "Linux 6.12.1-test #1 SMP Debian x86_64"
@@ -352,6 +357,74 @@ START_TEST(files_that_others_may_write)
 }
 END_TEST
 
+/* --- what a guest says, read in a process of its own --- */
+
+static void confine(void)
+{
+	xvt_confine(false);
+}
+
+static int read_tar(struct xvt_formats *to, const void *arg, struct xvt_import_result *said)
+{
+	(void)arg;
+	return xvt_formats_import_tar(to, (const uint8_t *)tar, tar_len, true, said);
+}
+
+/* A parser that the bytes have taken over. */
+static int taken_over(struct xvt_formats *to, const void *how, struct xvt_import_result *said)
+{
+	const char *const by = how;
+
+	if (!strcmp(by, "socket"))
+		return socket(AF_INET, SOCK_STREAM, 0);
+	if (!strcmp(by, "run"))
+		return execl("/bin/true", "true", NULL);
+	if (!strcmp(by, "die"))
+		raise(SIGSEGV);
+	to->bytes = calloc(1, 4096);
+	to->len = 4096;
+	if (!strcmp(by, "why"))
+		memset(said->why, 'x', sizeof(said->why));
+	return !strcmp(by, "positive") ? 1 : !strcmp(by, "why") ? -EIO : 0;
+}
+
+START_TEST(what_a_guest_says_is_read_apart)
+{
+	struct xvt_formats apart, here;
+	char why[sizeof(result.why)];
+
+	add_kernel();
+	ck_assert_int_eq(xvt_formats_apart(&apart, confine, read_tar, NULL, &result), 0);
+	ck_assert_int_eq(read_tar(&here, NULL, &result), 0);
+	ck_assert_uint_eq(apart.len, here.len);
+	ck_assert_mem_eq(apart.bytes, here.bytes, here.len);
+	xvt_formats_free(&apart);
+	xvt_formats_free(&here);
+	begin_tar();
+	ck_assert_int_lt(read_tar(&here, NULL, &result), 0);
+	memcpy(why, result.why, sizeof(why));
+	ck_assert_int_lt(xvt_formats_apart(&apart, confine, read_tar, NULL, &result), 0);
+	ck_assert_str_ne(why, "");
+	ck_assert_str_eq(result.why, why);
+}
+END_TEST
+
+START_TEST(a_reader_that_is_taken_over)
+{
+	static const char *const how[] = { "die", "garbage", "positive", "why", "socket", "run" };
+	struct xvt_formats apart;
+
+	if (_i >= 4 && xvt_sandbox_check())
+		return;
+	ck_assert_int_lt(xvt_formats_apart(&apart, confine, taken_over, how[_i], &result), 0);
+	ck_assert_uint_lt(strlen(result.why), sizeof(result.why));
+	if (_i == 0 || _i >= 4)
+		ck_assert_ptr_nonnull(strstr(result.why, "ended by a signal"));
+	if (_i == 1)
+		ck_assert_ptr_nonnull(strstr(result.why, "it is no file of formats"));
+}
+END_TEST
+
 Suite *formats_suite(void)
 {
 	Suite *suite = suite_create("formats");
@@ -367,6 +440,8 @@ Suite *formats_suite(void)
 	tcase_add_test(tc, stored_found_removed);
 	tcase_add_test(tc, a_release_of_two_builds);
 	tcase_add_test(tc, files_that_others_may_write);
+	tcase_add_test(tc, what_a_guest_says_is_read_apart);
+	tcase_add_loop_test(tc, a_reader_that_is_taken_over, 0, 6);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
