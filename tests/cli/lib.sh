@@ -7,6 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 BUILD=${BUILD:-build}
 xvtrace=$BUILD/xvtrace
 work=$(mktemp -d)
+export XVT_FORMATS_DIR=$work/formats # not the cache of the user that runs the tests
 . tests/cli/check.sh
 
 # What a test starts and may leave running: their pids go into $pids, and `trap cleanup EXIT` ends them.

@@ -16,6 +16,7 @@ vm_trap
 
 xvtrace=$BUILD/xvtrace
 work=$VM_RUN_DIR
+export XVT_FORMATS_DIR=$(realpath "$work")/formats # not the cache of the user that runs the tests
 failures=0
 
 # check TEXT COMMAND...: one thing that this test shows

@@ -8,7 +8,6 @@ set -u
 export FLAVOUR=${NEWER_FLAVOUR:-6.12-amd64}
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/stock-lib.sh"
-export XVT_FORMATS_DIR=$work/formats
 
 # run NAME SIZE CLAIM: a guest, recorded from its first event on
 run() {
