@@ -51,6 +51,7 @@ struct guest {
 	uint64_t armed_by;		   /* pid of the recorder that keeps it armed; 0: none */
 	uint64_t ftrace_by; /* that of the recorder that reads its kernel's ring; 0: none */
 	char *ring_file;    /* with ftrace_by: what has that ring */
+	char *names_of; /* with ftrace_by: the kernel whose formats name its events; NULL: none */
 	/* with --events, of a formatted region: */
 	struct xvt_guest_events events;
 	int events_err; /* of reading them */
@@ -147,7 +148,7 @@ static struct guest *without_region(struct guests *all, const char *name)
 static void add_ftrace(struct guests *all, const struct xvt_json_value *rec,
 		       const struct xvt_json_value *of)
 {
-	const char *name = xvt_answer_text(of, "name");
+	const char *name = xvt_answer_text(of, "name"), *names = xvt_answer_text(of, "names_of");
 	char path[PATH_MAX];
 	struct guest *g;
 
@@ -162,8 +163,10 @@ static void add_ftrace(struct guests *all, const struct xvt_json_value *rec,
 		return;
 	snprintf(g->domain.name, sizeof(g->domain.name), "%s", name);
 	free(g->ring_file);
+	free(g->names_of);
 	g->ring_file = strdup(path);
-	if (!g->ring_file)
+	g->names_of = names[0] ? strdup(names) : NULL;
+	if (!g->ring_file || (names[0] && !g->names_of))
 		all->err = -ENOMEM;
 	g->ftrace_by = xvt_answer_number(rec, "pid");
 }
@@ -336,6 +339,7 @@ static int keep_named(struct guests *all, const char *name)
 			all->v[kept++] = all->v[i];
 		else
 			free(all->v[i].ring_file);
+		free(all->v[i].names_of);
 	}
 	all->n = kept;
 	return kept ? 0 : -ENOENT;
@@ -398,11 +402,19 @@ static void put_events(struct xvt_out *o, const struct guest *g)
 	size_t i;
 
 	put_clean(o, g->domain.name);
+	if (g->names_of) {
+		xvt_out_str(o, ": recorded by its kernel's own ring; its events have the names of "
+			       "kernel ");
+		put_clean(o, g->names_of);
+		xvt_out_char(o, '\n');
+		return;
+	}
 	if (!has_events(g)) {
 		const char *problem = problem_of(g);
 
 		xvt_out_str(o, ": its events are not known: ");
-		put_clean(o, g->ftrace_by ? "the ring of its kernel has no formats"
+		put_clean(o, g->ftrace_by ? "the ring of its kernel has no formats, and it is not "
+					    "known which kernel it is; see xvtrace-formats(1)"
 			     : problem	  ? problem
 					  : "?");
 		xvt_out_char(o, '\n');
@@ -498,6 +510,10 @@ static void add_guest(struct xvt_json *to, const struct guest *g, bool events)
 		xvt_json_add_null(to, "way");
 	if (g->ring_file)
 		xvt_json_add_text(to, "ring_file", g->ring_file);
+	if (g->ring_file && g->names_of)
+		xvt_json_add_text(to, "names_of", g->names_of);
+	else if (g->ring_file)
+		xvt_json_add_null(to, "names_of");
 	if (consent)
 		xvt_json_add_text(to, "host_events", consent);
 	else
@@ -587,6 +603,7 @@ static void forget(struct guests *all)
 	for (i = 0; i < all->n; i++) {
 		free(all->v[i].events.v);
 		free(all->v[i].ring_file);
+		free(all->v[i].names_of);
 	}
 	free(all->v);
 }

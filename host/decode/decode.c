@@ -266,7 +266,7 @@ search_class(struct xvt_decoder *d, const struct xvt_formats *all, const struct 
 			return c;
 		if (c && !unfit)
 			unfit = unfit_class(d, f, ev);
-		if (f == all->v)
+		if (f == all->v || f->withdrawn)
 			break;
 	}
 	if (unfit)
@@ -307,7 +307,7 @@ bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev)
 	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
 		if (class_of(d, f))
 			return false;
-		if (f == all->v)
+		if (f == all->v || f->withdrawn)
 			break;
 	}
 	return true;

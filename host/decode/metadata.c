@@ -155,6 +155,13 @@ static char *load_format(struct xvt_decoders *ds, const struct xvt_format *f,
 	return NULL;
 }
 
+/* A recorder that finds out that a format does not hold puts this one behind it. */
+static bool is_withdrawn(const struct format_text *f)
+{
+	return !strcmp(f->system, XVT_META_WITHDRAWN) &&
+	       !strcmp(f->system + sizeof(XVT_META_WITHDRAWN), XVT_META_WITHDRAWN_EVENT);
+}
+
 struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_format *f)
 {
 	struct format_text text;
@@ -166,6 +173,11 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 		return f->cls;
 	f->failed = true;
 	bytes = load_format(d->all, f, &text);
+	if (bytes && is_withdrawn(&text)) {
+		f->withdrawn = true;
+		free(bytes);
+		return NULL;
+	}
 	c = bytes ? calloc(1, sizeof(*c)) : NULL;
 	err = c ? xvt_format_class(text.system, text.text, c) : -ENOMEM;
 	if (err == -EBADMSG)

@@ -33,6 +33,7 @@ struct xvt_format {
 	struct xvt_event_class *cls;
 	struct xvt_event_class *unfit[2]; /* of records that it does not fit; [1]: too short ones */
 	bool failed;
+	bool withdrawn; /* it has no class, and those before do not hold; once it was used */
 };
 
 /* All versions of a type's format, in order of generations, and of time in each; neighbours differ.

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS	   65536u
 /* ftrace rounds a record up to 4 bytes after the compiler has rounded the struct up to 8, and adds
  * 4 bytes to one whose length would be that of a time extension. */
 #define ROUNDED_BY 11u
@@ -18,7 +17,8 @@ struct lengths {
 };
 
 struct xvt_fit {
-	struct lengths of[IDS];
+	uint64_t changes;
+	struct lengths of[XVT_FIT_IDS];
 };
 
 struct xvt_fit *xvt_fit_new(void)
@@ -40,10 +40,18 @@ void xvt_fit_record(struct xvt_fit *fit, const uint8_t *record, uint32_t len)
 		return;
 	memcpy(&id, record, sizeof(id));
 	l = &fit->of[id];
+	if (l->least && len >= l->least && len <= l->most)
+		return;
 	if (!l->least || len < l->least)
 		l->least = (uint16_t)len;
 	if (len > l->most)
 		l->most = (uint16_t)len;
+	fit->changes++;
+}
+
+uint64_t xvt_fit_changes(const struct xvt_fit *fit)
+{
+	return fit->changes;
 }
 
 bool xvt_fit_has(const struct xvt_fit *fit, uint16_t id)
@@ -120,7 +128,7 @@ bool xvt_fit_check(const struct xvt_fit *fit, const struct xvt_formats *f, uint3
 			 l.least < bytes ? l.least : l.most);
 		return false;
 	}
-	for (id = 0; id < IDS; id++)
+	for (id = 0; id < XVT_FIT_IDS; id++)
 		seen += fit->of[id].least != 0;
 	*unknown = seen - known;
 	return true;

@@ -9,6 +9,8 @@
 
 #include "formats/formats.h"
 
+#define XVT_FIT_IDS 65536u /* numbers of events, which are u16 */
+
 struct xvt_fit; /* the numbers and lengths of records that were seen */
 
 struct xvt_fit *xvt_fit_new(void); /* NULL: no memory */
@@ -16,6 +18,10 @@ void xvt_fit_free(struct xvt_fit *fit);
 
 /* Take a record: `len` bytes, which begin with its u16 type. */
 void xvt_fit_record(struct xvt_fit *fit, const uint8_t *record, uint32_t len);
+
+/* Returns a number that grows with each record that xvt_fit_check() may decide by: of an event that
+ * was not seen before, or of another length. */
+uint64_t xvt_fit_changes(const struct xvt_fit *fit);
 
 /* Returns whether a record of that event was seen. */
 bool xvt_fit_has(const struct xvt_fit *fit, uint16_t id);

@@ -1123,9 +1123,13 @@ bool xvt_passive_may_be_tsc(const struct xvt_vm *vm);
 /* Returns whether a CPU without a clock had events in the newest look. When they came is what is
  * known of its clock, so the next look should be soon. */
 bool xvt_passive_is_measured(const struct xvt_vm *vm);
-/* At the end of a file: write the formats of such machines' events into it, where it is known which
- * kernel they are of. end: the recording is over. */
+/* At the end of a file: write the formats of such machines' events into it that it does not have,
+ * where it is known which kernel they are of. end: the recording is over. */
 void xvt_session_passive_names(struct xvt_session *s, bool end);
+/* "names_of": the kernel whose formats name the machine's events; null: they have no names. */
+void xvt_passive_names_to_json(struct xvt_json *j, const struct xvt_vm *vm);
+/* At the begin of a next file: write those that the file before had. */
+void xvt_session_passive_carry(struct xvt_session *s);
 void xvt_session_formats_free(struct xvt_session *s);
 /* Returns whether the ring of a guest's kernel was read to its end after the recording was ended,
  * or is not there. */

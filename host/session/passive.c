@@ -539,6 +539,7 @@ static void feed(struct xvt_session *s, struct xvt_vm *vm)
 	if (!is_there(s, vm))
 		return;
 	xvt_passive_kernel_pass(s, vm);
+	xvt_passive_names_pass(s, vm);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 

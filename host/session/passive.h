@@ -36,12 +36,22 @@ struct xvt_passive_cpu {
 	bool settled; /* nothing follows: it was read to its end after the recording was ended */
 };
 
-/* What a guest's memory says of its kernel. */
+/* A page in a guest's memory that says which kernel wrote it. */
 struct xvt_kernel_found {
 	char build_id[XVT_BUILD_ID_TEXT]; /* "": nothing */
+	uint64_t place; /* address of a variable of that kernel's; 0: the page has none */
+	bool unproven;	/* a boot before the newest one may have left it */
 };
 
-/* Private to passive_kernel.c, but `claim`. */
+#define XVT_KERNEL_PAGES 8u
+
+struct xvt_kernel_pages {
+	struct xvt_kernel_found v[XVT_KERNEL_PAGES];
+	uint32_t n;
+	bool more;
+};
+
+/* Private to passive_kernel.c and passive_names.c, but `claim`. */
 struct xvt_passive_kernel {
 	char claim[XVT_BUILD_ID_TEXT + 64]; /* the user's word; "": none */
 	const struct xvt_formats *claimed;
@@ -49,20 +59,37 @@ struct xvt_passive_kernel {
 	struct xvt_kernel_found now;  /* since the newest boot, */
 	bool several;		      /* or more than one */
 	struct xvt_kernel_found file; /* of the boots of this file before that */
+	bool file_unproven;	      /* of one of them */
 	bool mixed;		      /* they are not known to be of one build */
 	uint64_t boot_clock;	      /* when the newest boot was noticed; 0: none */
 	uint64_t address;	      /* of the ring buffer in the guest; 0: no boot yet */
+	uint64_t text_now;	      /* address in the kernel's code; 0: not known, */
+	uint64_t text;		      /* and before the newest boot */
 	uint32_t restarts;	      /* most that a CPU has told of */
 	uint64_t next_clock;	      /* when the next search begins */
 	uint32_t in_vain;	      /* searches of the whole memory since the boot */
+	uint32_t evidence;	      /* grows with each change of what is known */
 	char told[XVT_BUILD_ID_TEXT];
 	bool told_several;
+	struct xvt_kernel_pages latest; /* of the newest search that came to its end, */
+	struct xvt_kernel_pages before; /* and of that before the newest boot: */
+	bool before_known;		/* all that kernels before had written */
 	struct {
 		uint64_t begun; /* 0: none goes on */
 		uint64_t at;
-		struct xvt_kernel_found found;
-		bool several;
+		struct xvt_kernel_pages pages;
 	} search;
+	struct {
+		const struct xvt_formats *of;	  /* whose names the file has; NULL: none */
+		bool unproven;			  /* and a note says that they are no proven ones */
+		const struct xvt_formats *before; /* and the file before */
+		uint8_t *has;			  /* by number of the event: its name is there */
+		uint64_t changes;		  /* of `fit`, and */
+		uint32_t evidence;		  /* what was known, when that was looked at last */
+		uint64_t next_clock;		  /* it is looked at again, */
+		uint32_t withdrawn;		  /* times in this file */
+		uint32_t generation;
+	} names;
 };
 
 struct xvt_passive {
@@ -98,5 +125,12 @@ void xvt_passive_kernel_pass(struct xvt_session *s, struct xvt_vm *vm);
 void xvt_passive_kernel_boots(struct xvt_vm *vm, struct xvt_passive_cpu *c);
 /* A record was read. */
 void xvt_passive_kernel_record(struct xvt_vm *vm, const uint8_t *record, uint32_t len);
+/* Search the whole memory once more, at the end of the recording. */
+void xvt_passive_kernel_last(struct xvt_session *s, struct xvt_vm *vm);
+
+/* --- passive_names.c --- */
+
+/* Once a pass: names that are known now go into the file. */
+void xvt_passive_names_pass(struct xvt_session *s, struct xvt_vm *vm);
 
 #endif /* XVT_SESSION_PASSIVE_H */

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * passive_kernel.c - names of the events of a guest of which only the ring of its kernel is read.
- * Their formats are those of the cache (formats/cache.h), if they are of the very build of that
- * kernel. Two things say which one it is:
+ * passive_kernel.c - which kernel a guest runs of which only the ring of its kernel is read. Two
+ * things say it:
  *
- *   The guest's memory, if all of it is the file: the kernel keeps a page for crash dumps that
- *   begins with its release and its build id (vmcoreinfo). One build in the whole memory is a
- *   proof. A page of a kernel that ran before may be left, so two builds are none.
+ *   The guest's memory, if all of it is the file: each kernel writes, while it boots, a page for
+ *   crash dumps that begins with its release, its build id and an address of its data
+ *   (vmcoreinfo). One build in the whole memory is a proof. After a boot that was seen, pages that
+ *   were there before it are none of the new kernel's. KASLR gives each boot other addresses; so
+ *   a page with the same address may be the old one, or the same again.
  *
  *   The user (",kernel=..."), which is a claim. The memory, if it says anything, must agree.
  *
- * In both cases records are compared with the formats, and one that does not fit ends it. So the
- * formats are written when a file ends, and of the events that it has alone. A file with events of
- * two builds gets none.
+ * passive_names.c writes the names.
  */
 #define _GNU_SOURCE
 #include "session/passive.h"
@@ -28,18 +27,30 @@
 #define SEARCH_BYTES  (16ull << 20) /* of the memory, in a pass */
 #define SEARCH_GAP_NS (SECOND_NS)   /* between two searches of the whole memory */
 #define SEARCHES_MOST 120u	    /* in vain; a memory that is no machine's whole one has none */
-/* After a boot, the page of the kernel before is still there, and the new one's is not yet. */
-#define BOOT_NS	      (10 * SECOND_NS)
 #define RELEASE	      "OSRELEASE="
 #define BUILD_ID      "\nBUILD-ID="
+#define PLACE	      "\nSYMBOL(init_uts_ns)=" /* moved by KASLR, unlike the release */
 #define TEXT_MAX      640u
 
 /* --- what the memory says --- */
 
+/* The address in a page; 0: there is none yet, the kernel writes line by line. */
+static uint64_t place_of(const char *text)
+{
+	const char *at = strstr(text, PLACE);
+	char *end;
+	uint64_t place;
+
+	if (!at)
+		return 0;
+	place = strtoull(at + strlen(PLACE), &end, 16);
+	return *end == '\n' ? place : 0;
+}
+
 /* Take the build id of a page that begins as that for crash dumps does. */
 static bool read_page(const uint8_t *page, struct xvt_kernel_found *found)
 {
-	char text[192], *id;
+	char text[320], *id;
 	size_t len;
 
 	if (memcmp(page, RELEASE, strlen(RELEASE)) != 0)
@@ -49,7 +60,7 @@ static bool read_page(const uint8_t *page, struct xvt_kernel_found *found)
 	id = strstr(text, BUILD_ID);
 	if (!id || strncmp(text, RELEASE, strlen(RELEASE)) != 0)
 		return false;
-	*id = 0;
+	*found = (struct xvt_kernel_found){ .place = place_of(id) };
 	id += strlen(BUILD_ID);
 	len = strspn(id, "0123456789abcdef");
 	if (id[len] != '\n' || len >= sizeof(found->build_id))
@@ -59,12 +70,24 @@ static bool read_page(const uint8_t *page, struct xvt_kernel_found *found)
 	return xvt_build_id_is(found->build_id);
 }
 
-static void take_found(struct xvt_passive_kernel *k, const struct xvt_kernel_found *found)
+static bool has_page(const struct xvt_kernel_pages *pages, const struct xvt_kernel_found *found)
 {
-	if (!k->search.found.build_id[0])
-		k->search.found = *found;
-	else if (strcmp(k->search.found.build_id, found->build_id) != 0)
-		k->search.several = true;
+	for (uint32_t i = 0; i < pages->n; i++) {
+		if (pages->v[i].place == found->place &&
+		    !strcmp(pages->v[i].build_id, found->build_id))
+			return true;
+	}
+	return false;
+}
+
+static void take_found(struct xvt_kernel_pages *pages, const struct xvt_kernel_found *found)
+{
+	if (has_page(pages, found))
+		return;
+	if (pages->n < XVT_KERNEL_PAGES)
+		pages->v[pages->n++] = *found;
+	else
+		pages->more = true;
 }
 
 /* Search at most `left` bytes of what is no hole. Returns true at the memory's end. */
@@ -85,7 +108,7 @@ static bool search_on(struct xvt_passive *p, uint64_t left)
 		for (at -= at % PAGE; at < to && f->size - at >= PAGE && left >= PAGE; at += PAGE) {
 			left -= PAGE;
 			if (read_page(f->map + at, &found))
-				take_found(k, &found);
+				take_found(&k->search.pages, &found);
 		}
 		k->search.at = at;
 		if (f->size - at < PAGE)
@@ -123,14 +146,60 @@ static void note_found(struct xvt_session *s, struct xvt_vm *vm)
 				 why);
 }
 
+/*
+ * What a search found that can be of the kernel which runs: before the first boot that was seen,
+ * all; then those that were not there before the boot. A page without an address may be either.
+ */
+static void choose_pages(const struct xvt_passive_kernel *k, struct xvt_kernel_pages *to)
+{
+	const struct xvt_kernel_pages *all = &k->search.pages;
+
+	*to = (struct xvt_kernel_pages){ .more = all->more };
+	for (uint32_t i = 0; i < all->n; i++) {
+		if (!k->boot_clock || (all->v[i].place && !has_page(&k->before, &all->v[i])))
+			take_found(to, &all->v[i]);
+	}
+}
+
+/* Returns the number of different builds, two at most. */
+static unsigned int count_builds(const struct xvt_kernel_pages *pages)
+{
+	for (uint32_t i = 1; i < pages->n; i++) {
+		if (strcmp(pages->v[i].build_id, pages->v[0].build_id) != 0)
+			return 2;
+	}
+	return pages->more ? 2 : pages->n != 0;
+}
+
+/*
+ * After a boot without KASLR a page of the kernel before is the same as its page of this boot. That
+ * the ring names the same address of the kernel's code as before the boot makes it likely that it
+ * is this kernel again, but is no proof.
+ */
+static bool may_be_same_again(const struct xvt_passive *p)
+{
+	const struct xvt_passive_kernel *k = &p->kernel;
+
+	return k->boot_clock && k->text && xvt_ftrace_map_text(&p->map) == k->text &&
+	       count_builds(&k->search.pages) == 1;
+}
+
 /* The whole memory was searched. */
 static void take_search(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_passive_kernel *k = &vm->passive->kernel;
-	const struct xvt_kernel_found found = k->search.found;
-	const bool several = k->search.several;
-	const uint64_t begun = k->search.begun;
+	struct xvt_kernel_pages pages;
+	struct xvt_kernel_found found = { 0 };
 
+	choose_pages(k, &pages);
+	if (pages.n) {
+		found = pages.v[0];
+		found.unproven = k->boot_clock && !k->before_known;
+	} else if (may_be_same_again(vm->passive)) {
+		found = k->search.pages.v[0];
+		found.unproven = true;
+	}
+	k->latest = k->search.pages;
 	memset(&k->search, 0, sizeof(k->search));
 	k->next_clock = xvt_clock_read() + ticks(s, SEARCH_GAP_NS);
 	if (!found.build_id[0]) {
@@ -138,9 +207,15 @@ static void take_search(struct xvt_session *s, struct xvt_vm *vm)
 		return;
 	}
 	k->in_vain = 0;
-	if (k->boot_clock && since(begun, k->boot_clock) < ticks(s, BOOT_NS))
-		return;
-	k->several |= several || (k->now.build_id[0] && strcmp(k->now.build_id, found.build_id));
+	if (!k->text_now)
+		k->text_now = xvt_ftrace_map_text(&vm->passive->map);
+	k->evidence += strcmp(k->now.build_id, found.build_id) || found.unproven != k->now.unproven;
+	/* A page that was left by a boot before gives way to that of the kernel that runs. */
+	if (count_builds(&pages) > 1 || (k->now.build_id[0] && !k->now.unproven &&
+					 strcmp(k->now.build_id, found.build_id) != 0)) {
+		k->evidence += !k->several;
+		k->several = true;
+	}
 	k->now = found;
 	note_found(s, vm);
 }
@@ -168,6 +243,7 @@ static void settle_boot(struct xvt_passive_kernel *k)
 	    (k->file.build_id[0] && strcmp(k->file.build_id, k->now.build_id) != 0))
 		k->mixed = true;
 	k->file = k->now;
+	k->file_unproven |= k->now.unproven;
 }
 
 /*
@@ -196,6 +272,11 @@ void xvt_passive_kernel_boots(struct xvt_vm *vm, struct xvt_passive_cpu *c)
 		return;
 	if (!k->claimed)
 		settle_boot(k);
+	k->before = k->latest;
+	k->before_known = k->now.build_id[0] && !k->now.unproven && !k->several && !k->latest.more;
+	k->text = k->text_now;
+	k->text_now = 0;
+	k->evidence++;
 	memset(&k->now, 0, sizeof(k->now));
 	memset(&k->search, 0, sizeof(k->search));
 	k->several = false;
@@ -210,115 +291,16 @@ void xvt_passive_kernel_record(struct xvt_vm *vm, const uint8_t *record, uint32_
 		xvt_fit_record(vm->passive->kernel.fit, record, len);
 }
 
-/* --- the end of a file --- */
-
-static void put(struct xvt_session *s, const struct xvt_vm *vm, uint32_t type, uint32_t id,
-		const void *bytes, size_t len)
+void xvt_passive_kernel_last(struct xvt_session *s, struct xvt_vm *vm)
 {
-	const struct xvt_meta_info info = { vm->id, type, id, vm->region.hdr.generation };
+	struct xvt_passive *p = vm->passive;
 
-	/* Each file has its own. */
-	xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), bytes, len);
-}
-
-static void put_formats(struct xvt_session *s, const struct xvt_vm *vm, const struct xvt_formats *f)
-{
-	struct xvt_formats_event e;
-	size_t at = 0;
-
-	put(s, vm, XVT_META_TEXT, 0, f->kernel, strlen(f->kernel));
-	while (xvt_formats_next(f, &at, &e)) {
-		if (xvt_fit_has(vm->passive->kernel.fit, e.id))
-			put(s, vm, XVT_META_FORMAT, e.id, e.payload, e.payload_len);
-	}
-}
-
-/* Returns the formats that are those of all events of the file, or NULL with a reason. */
-static const struct xvt_formats *choose(struct xvt_session *s, struct xvt_passive_kernel *k,
-					char *why, size_t size)
-{
-	if (k->claimed) {
-		if (!k->several && k->now.build_id[0] &&
-		    strcmp(k->now.build_id, k->claimed->build_id) != 0) {
-			snprintf(why, size,
-				 "kernel=%s is build %s, but its memory says that it is build %s",
-				 k->claim, k->claimed->build_id, k->now.build_id);
-			return NULL;
-		}
-		return k->claimed;
-	}
-	settle_boot(k);
-	if (!k->mixed)
-		return xvt_formats_cache_find(&s->sources.formats->cache, k->file.build_id, why,
-					      size);
-	snprintf(why, size,
-		 k->boot_clock || k->several
-			 ? "its memory does not say that one kernel wrote all of them"
-			 : "what is read of its memory does not say which kernel it is; say it by "
-			   "-r NAME=" XVT_FTRACE_PATH "FILE,kernel=BUILDID, and see "
-			   "xvtrace-formats(1)");
-	return NULL;
-}
-
-static void name_events(struct xvt_session *s, struct xvt_vm *vm)
-{
-	struct xvt_passive_kernel *k = &vm->passive->kernel;
-	char why[TEXT_MAX], kernel[XVT_BUILD_ID_TEXT + 80];
-	const struct xvt_formats *f = choose(s, k, why, sizeof(why));
-	uint32_t unknown = 0;
-
-	if (!f) {
-		xvt_session_note_of_file(s, 1, vm, "its events have no names: %s", why);
+	if (p->kernel.in_vain >= SEARCHES_MOST || !p->file.map)
 		return;
-	}
-	snprintf(kernel, sizeof(kernel), "%s, build %s", f->release, f->build_id);
-	if (!xvt_fit_check(k->fit, f, &unknown, why, sizeof(why))) {
-		xvt_session_note_of_file(s, 1, vm,
-					 "its events have no names: they are not of kernel %s: %s",
-					 kernel, why);
-		return;
-	}
-	put_formats(s, vm, f);
-	xvt_session_note_of_file(s, 0, vm,
-				 "the names of its events are those of kernel %s, which %s%s",
-				 kernel, k->claimed ? "was stated by kernel=" : "its memory names",
-				 k->claimed ? "; that their lengths fit is no proof" : "");
-	if (unknown)
-		xvt_session_note_of_file(
-			s, 0, vm,
-			"%u kinds of its events are of modules or probes, whose numbers "
-			"are no kernel's: they have no names",
-			unknown);
-}
-
-static bool has_events(const struct xvt_vm *vm)
-{
-	for (uint32_t i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i] && vm->rings[i]->account.stats.events)
-			return true;
-	}
-	return false;
-}
-
-void xvt_session_passive_names(struct xvt_session *s, bool end)
-{
-	for (size_t i = 0; i < s->nr_vms; i++) {
-		struct xvt_vm *vm = s->vms[i];
-		struct xvt_passive_kernel *k = vm->passive ? &vm->passive->kernel : NULL;
-
-		if (!k || !k->fit || !has_events(vm))
-			continue;
-		/* A search in one piece holds up no other machine when the recording is over. */
-		if (end && k->in_vain < SEARCHES_MOST && vm->passive->file.map) {
-			memset(&k->search, 0, sizeof(k->search));
-			k->search.begun = xvt_clock_read();
-			search_on(vm->passive, UINT64_MAX);
-			take_search(s, vm);
-		}
-		name_events(s, vm);
-		k->mixed = false;
-		memset(&k->file, 0, sizeof(k->file));
-	}
+	memset(&p->kernel.search, 0, sizeof(p->kernel.search));
+	p->kernel.search.begun = xvt_clock_read();
+	search_on(p, UINT64_MAX);
+	take_search(s, vm);
 }
 
 /* --- beginning and end of a machine --- */
@@ -336,7 +318,8 @@ int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, char 
 			memset(&s->sources.formats->cache, 0, sizeof(s->sources.formats->cache));
 	}
 	k->fit = xvt_fit_new();
-	if (!s->sources.formats || !k->fit) {
+	k->names.has = calloc(XVT_FIT_IDS, 1);
+	if (!s->sources.formats || !k->fit || !k->names.has) {
 		snprintf(why, why_size, "%s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
@@ -352,6 +335,8 @@ void xvt_passive_kernel_end(struct xvt_passive *p)
 {
 	xvt_fit_free(p->kernel.fit);
 	p->kernel.fit = NULL;
+	free(p->kernel.names.has);
+	p->kernel.names.has = NULL;
 }
 
 void xvt_session_formats_free(struct xvt_session *s)

@@ -176,6 +176,7 @@ static void begin_file(struct xvt_session *s)
 		put_nodes(s, r);
 	}
 	xvt_session_put_carried(s);
+	xvt_session_passive_carry(s);
 }
 
 /* Writes again what waits, so that its place in the file is known. Returns 0 or -errno. */

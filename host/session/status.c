@@ -281,6 +281,8 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_text(j, "name", v->name);
 	xvt_json_add_text(j, "kind", xvt_vm_is_host(v) ? "host" : "guest");
 	xvt_json_add_text(j, "way", vm_way(v));
+	if (v->passive)
+		xvt_passive_names_to_json(j, v);
 	xvt_json_add_text(j, "uuid", uuid);
 	if (xvt_vm_is_host(v))
 		xvt_json_add_null(j, "region");

@@ -231,6 +231,10 @@ enum xvt_thread_role {
 	XVT_ROLE_OTHER = 7,  /* of the VMM; its name does not say more */
 };
 
+/* System and event of a FORMAT that withdraws those of its number: no event has them. */
+#define XVT_META_WITHDRAWN	 "xvtrace"
+#define XVT_META_WITHDRAWN_EVENT "withdrawn"
+
 /* The payload of XVT_META_PROCESS. Older recorders end it behind flags. */
 struct xvt_meta_process {
 	uint32_t tgid; /* the process of the thread */

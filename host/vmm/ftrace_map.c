@@ -11,10 +11,12 @@
 
 /* Layout 1: a CPU's part. Layout 2: the head before all parts. Offsets in bytes. */
 #define SIZES_1	      56u /* the word after the magic number is the size of what follows */
+#define TEXT_1	      8u
 #define WORDS_1	      24u /* of the words that both layouts have */
 #define PARTS_2	      16u /* of the word that says where the parts begin */
 #define HEAD_2	      24u
 #define CLOCK_2	      24u /* behind the head: the tracer's own, the number of its clock first */
+#define TEXT_2	      32u
 #define HEAD_CPU_2    32u /* of a CPU's words; */
 #define HEAD_INJECT_2 40u /* with CONFIG_RING_BUFFER_PERSISTENT_INJECT */
 
@@ -147,6 +149,13 @@ bool xvt_ftrace_map_clock(const struct xvt_ftrace_map *m, uint32_t *clock)
 		return false;
 	*clock = (uint32_t)load(m, m->base + CLOCK_2);
 	return true;
+}
+
+uint64_t xvt_ftrace_map_text(const struct xvt_ftrace_map *m)
+{
+	if (m->layout == 1)
+		return load(m, m->base + TEXT_1);
+	return m->parts - m->base < TEXT_2 + 8 ? 0 : load(m, m->base + TEXT_2);
 }
 
 /* --- a CPU's ring --- */

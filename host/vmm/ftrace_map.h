@@ -58,6 +58,10 @@ bool xvt_ftrace_map_holds(const struct xvt_ftrace_map *m);
  * false where the layout does not tell. */
 bool xvt_ftrace_map_clock(const struct xvt_ftrace_map *m, uint32_t *clock);
 
+/* An address in the code of the kernel that has the ring buffer. KASLR gives each boot another one,
+ * and kernels of two builds seldom have the same. 0: the layout does not tell. */
+uint64_t xvt_ftrace_map_text(const struct xvt_ftrace_map *m);
+
 /* Loss between the entries before and those that a look gave. */
 #define XVT_FTRACE_OVERTAKEN 0x01u /* the writer overwrote what had not been read */
 #define XVT_FTRACE_CLEARED   0x02u /* the ring was emptied: `echo >trace`, or a change of clock */

@@ -26,6 +26,7 @@
 #define SUBBUFS	   16u
 #define OFFSET	   8192u /* of the ring in the file */
 #define PASSES_MAX 20000
+#define SEARCH_MAX 1000000	    /* passes of searches of the memory, one in a second */
 #define AHEAD_NS   3600000000000ull /* the guest's clock is so far ahead, but in one test */
 
 static struct recording rec;
@@ -91,7 +92,7 @@ static void share(struct ftrace_ring *ring, const char *file, int layout)
 	tsc_from = 0;
 }
 
-static void unshare(struct ftrace_ring *ring)
+static void unmap(struct ftrace_ring *ring)
 {
 	if (ring->mem)
 		munmap(ring->mem - OFFSET, OFFSET + ring->size);
@@ -143,8 +144,8 @@ static void setup_waiting(void)
 static void teardown(void)
 {
 	recording_end(&rec);
-	unshare(&g);
-	unshare(&other);
+	unmap(&g);
+	unmap(&other);
 }
 
 static void pass_within(uint64_t most_ns)
@@ -671,6 +672,7 @@ END_TEST
 #define BUILD_B "99112233445566778899aabbccddeeff01234567"
 
 static char formats_folder[64];
+static size_t border; /* of the newest file of the recording */
 
 /* The formats of a kernel whose event has `size` bytes behind its serial number; 0: any number. */
 static void store_kernel(const char *build_id, const char *release, const char *event,
@@ -704,6 +706,7 @@ static void setup_named(void)
 	setenv("XVT_FORMATS_DIR", formats_folder, 1);
 	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
 	store_kernel(BUILD_B, "6.12.1-b", "tock", 0);
+	border = 0;
 	begin_session(1);
 }
 
@@ -717,24 +720,36 @@ static void teardown_named(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
+#define PLACE 0xffffffff82000000ull
+
 /* A page of the machine's memory before its ring, as a kernel keeps it for crash dumps. */
-static void say_kernel(unsigned int page, const char *build_id)
+static void say_kernel_at(unsigned int page, const char *build_id, uint64_t place)
 {
 	snprintf((char *)g.mem - OFFSET + page * 4096ul, 4096,
-		 "OSRELEASE=6.12.1\nBUILD-ID=%s\nPAGESIZE=4096\n", build_id);
+		 "OSRELEASE=6.12.1\nBUILD-ID=%s\nPAGESIZE=4096\nSYMBOL(init_uts_ns)=%llx\n",
+		 build_id, (unsigned long long)place);
 }
 
-/* The name of all events of a machine: "": none has one. */
-static void check_names(const char *machine, const char *name)
+static void say_kernel(unsigned int page, const char *build_id)
+{
+	say_kernel_at(page, build_id, PLACE);
+}
+
+/* An address in the code of the kernel that has the ring, of layout 1. */
+static void say_code(uint64_t address)
+{
+	memcpy(g.mem + 8, &address, sizeof(address));
+}
+
+/* The name of all events of a machine in the file: "": none has one. Returns their number. */
+static uint64_t check_file(const char *machine, const char *name)
 {
 	struct xvtrace_error error;
 	struct xvtrace_reader *reader;
 	const struct xvtrace_event *event;
 	struct xvtrace *trace;
-	struct got got;
 	uint64_t n = 0;
 
-	read_events(machine, &got);
 	ck_assert_int_eq(xvtrace_open(&trace, scratch_path("recording.xvt"), 0, &error), 0);
 	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
 	ck_assert_int_eq(xvtrace_reader_machine(reader, machine), 0);
@@ -748,9 +763,83 @@ static void check_names(const char *machine, const char *name)
 				  strcmp(event->type->name, "tock") != 0);
 		n++;
 	}
-	ck_assert_uint_gt(n, 0);
 	xvtrace_reader_free(reader);
 	xvtrace_close(trace);
+	return n;
+}
+
+static void check_names(const char *machine, const char *name)
+{
+	struct got got;
+
+	read_events(machine, &got);
+	ck_assert_uint_gt(check_file(machine, name), 0);
+}
+
+/* The newest file as a recorder leaves it that is killed now. */
+static uint64_t check_now(const char *name)
+{
+	const struct synth_sink all = rec.sink;
+
+	rec.sink.bytes += border;
+	rec.sink.len -= border;
+	xvt_trace_close(recording_open(&rec));
+	rec.sink = all;
+	return check_file("g", name);
+}
+
+static void until_named(void)
+{
+	for (int i = 0; !vm->passive->kernel.names.of && i < PASSES_MAX; i++) {
+		ftrace_ring_write(&g, i % CPUS, 1);
+		pass();
+	}
+	ck_assert_ptr_nonnull(vm->passive->kernel.names.of);
+}
+
+/* A search has seen the code's address. */
+static void until_code(void)
+{
+	for (int i = 0; !vm->passive->kernel.text_now && i < SEARCH_MAX; i++) {
+		ftrace_ring_write(&g, i % CPUS, 1);
+		pass();
+	}
+	ck_assert_uint_ne(vm->passive->kernel.text_now, 0);
+}
+
+static void reboot(void)
+{
+	const uint64_t before = vm->passive->kernel.boot_clock;
+
+	ftrace_ring_boot_behind(&g, g.address + 0x4000000, true);
+	for (int i = 0; i < PASSES_MAX && vm->passive->kernel.boot_clock == before; i++) {
+		ftrace_ring_write(&g, i % CPUS, 1);
+		pass();
+	}
+	ck_assert_uint_ne(vm->passive->kernel.boot_clock, before);
+}
+
+static int prepare_next(struct xvt_sink *sink)
+{
+	(void)sink;
+	return 0;
+}
+
+static void next_file(struct xvt_sink *sink)
+{
+	border = ((struct synth_sink *)sink)->len;
+}
+
+static void rotate(void)
+{
+	const size_t before = border;
+
+	rec.sink.sink.prepare = prepare_next;
+	rec.sink.sink.next = next_file;
+	xvt_session_rotate(s);
+	for (int i = 0; border == before && i < PASSES_MAX; i++)
+		pass();
+	ck_assert_uint_gt(border, before);
 }
 
 START_TEST(names_of_the_kernel_that_the_memory_says)
@@ -805,28 +894,113 @@ START_TEST(another_kernel_after_a_boot)
 }
 END_TEST
 
-/* Both CPUs tell of one boot. After a while the page is the new kernel's. */
-START_TEST(a_boot_is_known_later)
+/*
+ * Both CPUs tell of one boot, and the new kernel's page comes later than the ring. 0: the same
+ * build; 1: another one; 2: beside the page of the kernel before; 3: two boots, of the first one no
+ * page was seen.
+ */
+START_TEST(a_boot_is_known_when_its_page_is_there)
 {
+	const uint32_t n = _i == 3 ? 2 : 1;
+
 	say_kernel(1, BUILD_A);
 	begin(&g, vm);
-	write_some(&g, vm, 30);
-	while (!vm->passive->kernel.now.build_id[0])
-		pass();
-	say_kernel(1, _i ? BUILD_B : BUILD_A);
-	ftrace_ring_boot_behind(&g, ADDRESS + 0x4000000, true);
-	for (int i = 0; i < PASSES_MAX && !vm->passive->kernel.boot_clock; i++) {
+	say_code(PLACE - 0x1000000);
+	until_named();
+	until_code();
+	for (uint32_t i = 0; i < n; i++) {
+		reboot();
+		say_code(PLACE - 0x2000000 - i);
+	}
+	/* The page of the kernel before is found again, and says nothing. */
+	for (int i = 0; vm->passive->kernel.in_vain < 2 && i < SEARCH_MAX; i++) {
 		ftrace_ring_write(&g, i % CPUS, 1);
 		pass();
 	}
-	ck_assert_uint_ne(vm->passive->kernel.boot_clock, 0);
-	do {
-		ftrace_ring_write(&g, 0, 1);
-		ftrace_ring_write(&g, 1, 1);
+	ck_assert(!vm->passive->kernel.now.build_id[0]);
+	ck_assert_ptr_null(vm->passive->kernel.names.of);
+	say_kernel_at(_i == 2 ? 0 : 1, _i == 1 ? BUILD_B : BUILD_A, PLACE + 0x600000);
+	for (int i = 0; !vm->passive->kernel.now.build_id[0] && i < SEARCH_MAX; i++)
 		pass();
-	} while (!vm->passive->kernel.now.build_id[0]);
+	ck_assert_int_eq(vm->passive->kernel.now.unproven, _i == 3);
+	check_names("g", _i == 1 || _i == 3 ? "" : "tick");
+	ck_assert(has_note(_i == 1 || _i == 3 ? "does not say that one kernel wrote all"
+					      : "which its memory names"));
+	ck_assert(has_note("the names of its events in this file are withdrawn"));
+}
+END_TEST
+
+/* Without KASLR the page of the same kernel is the same again: it is taken, and the trace says that
+ * it is no proof. */
+START_TEST(a_boot_without_kaslr_is_no_proof)
+{
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	say_code(PLACE - 0x1000000);
+	until_named();
+	until_code();
+	reboot();
+	if (_i) /* another kernel, or its KASLR */
+		say_code(PLACE - 0x1000008);
+	for (int i = 0;
+	     !vm->passive->kernel.in_vain && !vm->passive->kernel.now.build_id[0] && i < SEARCH_MAX;
+	     i++)
+		pass();
 	check_names("g", _i ? "" : "tick");
-	ck_assert(has_note(_i ? "does not say that one kernel wrote all" : "its memory names"));
+	ck_assert(has_note(_i ? "does not say that one kernel wrote all" : "so it is no proof"));
+}
+END_TEST
+
+/* What a killed recorder leaves has the names that were known. 1: another kernel booted since. */
+START_TEST(names_are_in_the_file_before_its_end)
+{
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	until_named();
+	write_some(&g, vm, 30);
+	for (int i = 0; !check_now("tick") && i < 100; i++)
+		write_more(&g, 50);
+	ck_assert_uint_gt(check_now("tick"), 0);
+	if (!_i)
+		return;
+	reboot();
+	pass();
+	xvt_session_flush(s);
+	ck_assert_uint_gt(check_now(""), 0);
+}
+END_TEST
+
+/* Each file has its own. 1: another kernel boots in the second one, so that this has none; those of
+ * the third one are that kernel's. */
+START_TEST(each_file_has_names)
+{
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	until_named();
+	rotate();
+	write_some(&g, vm, 30);
+	for (int i = 0; !check_now("tick") && i < 100; i++)
+		write_more(&g, 50);
+	ck_assert_uint_gt(check_now("tick"), 0);
+	if (!_i)
+		return;
+	reboot();
+	say_kernel_at(1, BUILD_B, PLACE + 0x600000);
+	for (int i = 0; !vm->passive->kernel.now.build_id[0] && i < SEARCH_MAX; i++)
+		write_more(&g, 1);
+	write_more(&g, 300);
+	xvt_session_flush(s);
+	ck_assert_uint_gt(check_now(""), 0);
+	for (int i = 0;
+	     s->merge.watermark <= xvt_host_clock_ns(&s->clock, vm->passive->kernel.boot_clock) &&
+	     i < PASSES_MAX;
+	     i++)
+		write_more(&g, 1);
+	rotate();
+	until_named();
+	for (int i = 0; !check_now("tock") && i < 100; i++)
+		write_more(&g, 50);
+	ck_assert_uint_gt(check_now("tock"), 0);
 }
 END_TEST
 
@@ -860,7 +1034,7 @@ START_TEST(a_claim_that_records_deny)
 {
 	store_kernel(BUILD_A, "6.12.1-a", "tick", 64);
 	recording_end(&rec);
-	unshare(&g);
+	unmap(&g);
 	begin_session(1); /* the cache is read when it begins */
 	vm = add_claim("claimed", "ring", true, ",kernel=6.12.1-a");
 	begin(&g, vm);
@@ -906,7 +1080,10 @@ Suite *session_passive_suite(void)
 	tcase_add_test(tc, two_kernels_in_the_memory_are_no_proof);
 	tcase_add_loop_test(tc, a_kernel_whose_formats_are_not_known, 0, 3);
 	tcase_add_loop_test(tc, another_kernel_after_a_boot, 0, 2);
-	tcase_add_loop_test(tc, a_boot_is_known_later, 0, 2);
+	tcase_add_loop_test(tc, a_boot_is_known_when_its_page_is_there, 0, 4);
+	tcase_add_loop_test(tc, a_boot_without_kaslr_is_no_proof, 0, 2);
+	tcase_add_loop_test(tc, names_are_in_the_file_before_its_end, 0, 2);
+	tcase_add_loop_test(tc, each_file_has_names, 0, 2);
 	tcase_add_loop_test(tc, names_of_a_kernel_that_the_user_states, 0, 3);
 	tcase_add_test(tc, a_claim_that_the_memory_denies);
 	tcase_add_test(tc, a_claim_that_records_deny);

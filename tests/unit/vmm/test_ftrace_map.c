@@ -20,6 +20,7 @@ static void *hooked_copy(void *to, const void *from, size_t len);
 #define xvt_ftrace_map_search hooked_map_search
 #define xvt_ftrace_map_holds  hooked_map_holds
 #define xvt_ftrace_map_clock  hooked_map_clock
+#define xvt_ftrace_map_text   hooked_map_text
 #define xvt_ftrace_ring_init  hooked_ring_init
 #define xvt_ftrace_ring_look  hooked_ring_look
 #define memcpy(to, from, len) hooked_copy(to, from, len)
