@@ -263,6 +263,21 @@ static void clock_went_back(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		xvt_u64_sum(shown, xvt_u64_scale(passed_ns, r->clock.map.hz, SECOND_NS)));
 }
 
+/*
+ * The ring was emptied, as a change of the clock does, and what came then can be of the clock
+ * before. So may be that of another clock which is ahead by less than what contradicts the line:
+ * the line begins anew, and the segment between has that in its bound.
+ */
+static void clock_may_be_ahead(struct xvt_session *s, struct xvt_ring *r, uint64_t hi)
+{
+	const bool line = r->clock.map.count > 1;
+
+	if (r->measure.source && r->measure.source_ops == &xvt_clock_seen)
+		clock_went_back(
+			s, r, xvt_u64_scale(line ? JUMP_NS : SECOND_NS, r->clock.map.hz, SECOND_NS),
+			hi);
+}
+
 /* What is not told of a CPU yet. A machine's notes are limited, so what goes on is told once in a
  * while, and leaves room for the rest. */
 static uint32_t news(const struct xvt_session *s, struct xvt_passive_cpu *c, uint32_t happened)
@@ -381,8 +396,13 @@ static void put_entries(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, ui
 		/* What the ring had before it was read was seen by the scout. */
 		if ((back || e.back) && (c->end_clock || before >= c->scout_guest))
 			clock_went_back(s, r, back ? before - c->own.clock : 0, hi);
-		if (!newest)
+		if (!newest) {
+			const bool cleared = c->ring.happened & XVT_FTRACE_CLEARED && c->end_clock;
+
 			put_happened(s, vm, i, back);
+			if (cleared && !c->trial)
+				clock_may_be_ahead(s, r, hi);
+		}
 		newest = c->newest_guest = c->own.clock;
 		xvt_passive_kernel_record(vm, e.data, e.len);
 		xvt_own_put(&c->own, XVT_ID_FTRACE, e.data, e.len);
@@ -413,6 +433,8 @@ static uint64_t scout_entries(struct xvt_session *s, struct xvt_passive_cpu *c, 
 		if (back || e.back)
 			clock_went_back(s, r, back ? c->scout_guest - e.clock : 0, hi);
 		other |= back && !any && c->scout_gap & ~XVT_FTRACE_READ;
+		if (!any && c->scout_guest && c->scout_gap & XVT_FTRACE_CLEARED)
+			clock_may_be_ahead(s, r, hi);
 		any = true;
 		c->scout_guest = e.clock;
 	}

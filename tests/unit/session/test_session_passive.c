@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -440,6 +441,40 @@ START_TEST(a_clock_that_goes_back_ends_its_line)
 }
 END_TEST
 
+/* `echo mono >trace_clock`: the other clock is ahead by less than what contradicts the line. A
+ * guest that only empties its ring keeps its clock and its rate (0). */
+START_TEST(a_clock_that_goes_ahead_as_its_ring_is_emptied)
+{
+	const uint64_t ahead_ns[] = { 0, MS_NS / 2, 5 * MS_NS, 9 * MS_NS };
+	struct got got;
+
+	boot_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read()) - 20 * SECOND_NS;
+	begin(&g, vm);
+	truths = true;
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		for (uint64_t i = 0; i < TRUTHS; i++)
+			truth[cpu][i] = true_ns(g.cpus[cpu].stamps[i]);
+	for (unsigned int i = 0; i < 600; i++) {
+		if (i == 300) {
+			for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+				ftrace_ring_clear(&g, cpu);
+			boot_ns -= ahead_ns[_i];
+		}
+		write_late(i % CPUS, 0);
+		pass_within(MS_NS / 4);
+	}
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		ck_assert(!vm->passive->cpus[cpu].trial);
+	read_events("g", &got);
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		ck_assert_uint_eq(got.next[cpu], g.cpus[cpu].serial);
+	ck_assert_uint_gt(got.bounded, 500);
+	ck_assert_uint_eq(got.boundless, 0);
+	ck_assert_uint_eq(got.outside, 0);
+	ck_assert(has_note("its ring was emptied"));
+}
+END_TEST
+
 /* The kernel takes another clock while the one before is still measured. */
 START_TEST(a_clock_that_changes_before_it_is_known_is_another_one)
 {
@@ -634,6 +669,103 @@ START_TEST(garbage_harms_no_other_machine)
 		ftrace_ring_write(&other, i % CPUS, 1);
 		pass();
 	}
+	until_events(well, other.cpus[0].serial + other.cpus[1].serial);
+	read_events("well", &got);
+	ck_assert_uint_eq(got.events, other.cpus[0].serial + other.cpus[1].serial);
+	ck_assert_uint_eq(got.losses, 0);
+}
+END_TEST
+
+#define ROUNDS 1000u
+
+struct scribbler {
+	pthread_t thread;
+	unsigned int seed;
+	uint32_t rounds; /* done */
+	bool end;
+};
+
+/* A word that a ring could have, or any. */
+static uint64_t word(unsigned int *seed)
+{
+	const uint64_t any = (uint64_t)rand_r(seed) << 33 ^ (uint64_t)rand_r(seed);
+
+	switch (rand_r(seed) % 6) {
+	case 0:
+		return any % (2 * SUBBUFS);
+	case 1:
+		return ADDRESS + any % (2 * g.size);
+	case 2:
+		return 0x0badfeedull | (any & 1 ? 56ull << 32 : (24ull << 16 | 32) << 32);
+	case 3:
+		return 1ull << (any % 64);
+	case 4:
+		return 4096ull << 32 | any % 8192;
+	}
+	return any;
+}
+
+/* A guest whose kernel makes its ring, writes it round by round, and writes words over all of it.
+ */
+static void *scribble(void *arg)
+{
+	struct scribbler *x = arg;
+
+	while (!__atomic_load_n(&x->end, __ATOMIC_RELAXED)) {
+		const size_t from = rand_r(&x->seed) % 8 ? 64 : 0; /* its magic number stays */
+
+		ftrace_ring_boot(&g, ADDRESS);
+		for (unsigned int i = 0; i < 40; i++)
+			ftrace_ring_write(&g, i % CPUS, 1 + i % 60);
+		for (unsigned int i = 0; i < 2000; i++) {
+			const size_t at = from + (size_t)rand_r(&x->seed) % (g.size - 8 - from);
+			const uint64_t value = word(&x->seed);
+
+			memcpy(g.mem + (i % 4 ? at & ~7ul : at), &value, sizeof(value));
+		}
+		__atomic_fetch_add(&x->rounds, 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* When an event of it was read last. */
+static uint64_t newest_of(const struct xvt_vm *m)
+{
+	uint64_t newest = 0;
+
+	for (uint32_t i = 0; i < CPUS; i++)
+		newest ^= m->passive->cpus[i].newest_clock;
+	return newest;
+}
+
+START_TEST(scribbling_while_it_is_read_harms_no_other_machine)
+{
+	struct scribbler x = { .seed = (unsigned int)_i + 1 };
+	struct xvt_vm *well;
+	unsigned int i = 0;
+	uint64_t read = 0;
+	struct got got;
+
+	share(&other, "other", 2 - _i);
+	well = add("well", "other", true);
+	unmap(&g);
+	share(&g, "scribbled", 1 + _i);
+	vm = add("scribbled", "scribbled", true);
+	begin(&g, vm);
+	begin(&other, well);
+	g.now = NULL; /* the session's clock is this thread's */
+	ck_assert_int_eq(pthread_create(&x.thread, NULL, scribble, &x), 0);
+	while (__atomic_load_n(&x.rounds, __ATOMIC_ACQUIRE) < ROUNDS) {
+		const uint64_t before = newest_of(vm);
+
+		ftrace_ring_write(&other, i++ % CPUS, 1);
+		pass_within(MS_NS / 4);
+		read += newest_of(vm) != before;
+	}
+	__atomic_store_n(&x.end, true, __ATOMIC_RELAXED);
+	ck_assert_int_eq(pthread_join(x.thread, NULL), 0);
+	ck_assert_int_eq(vm->phase, XVT_VM_ATTACHED);
+	ck_assert_uint_gt(read, 10); /* it was read meanwhile */
 	until_events(well, other.cpus[0].serial + other.cpus[1].serial);
 	read_events("well", &got);
 	ck_assert_uint_eq(got.events, other.cpus[0].serial + other.cpus[1].serial);
@@ -1067,9 +1199,11 @@ Suite *session_passive_suite(void)
 	tcase_add_test(tc, what_was_overwritten_is_lost_at_least);
 	tcase_add_test(tc, a_clock_that_changes_while_it_overwrites_is_another_one);
 	tcase_add_loop_test(tc, a_clock_that_goes_back_ends_its_line, 2, 16);
+	tcase_add_loop_test(tc, a_clock_that_goes_ahead_as_its_ring_is_emptied, 0, 4);
 	tcase_add_test(tc, what_goes_on_hides_nothing_else);
 	tcase_add_loop_test(tc, what_happens_to_the_ring_is_told, 0, 3);
 	tcase_add_loop_test(tc, garbage_harms_no_other_machine, 0, 4);
+	tcase_add_loop_test(tc, scribbling_while_it_is_read_harms_no_other_machine, 0, 2);
 	tcase_add_test(tc, a_ring_of_another_size_ends_the_machine);
 	tcase_add_loop_test(tc, a_path_that_is_none_is_refused, 0, 4);
 	suite_add_tcase(suite, tc);
