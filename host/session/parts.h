@@ -536,6 +536,7 @@ struct xvt_session_scan {
 	int err;	       /* the loop failed while data was read; the recording ends */
 	uint64_t parked_clock; /* everything older in parked rings is copied */
 	uint64_t parked_ns;    /* bound that parked rings put on the merge, host ns */
+	uint64_t proof;	       /* proof clock that the current scan may give; 0: none */
 	/* written by scan.c left.c */
 	size_t nr_active;
 	/* private to park.c */
@@ -543,7 +544,6 @@ struct xvt_session_scan {
 	/* private to scan.c */
 	uint64_t parked_proof_ns; /* parked_clock for the current scan, in host ns */
 	uint64_t drains;	  /* scans of all machines so far */
-	uint64_t proof;		  /* proof clock that the current scan may give; 0: none */
 	uint64_t proof_candidate; /* host clock of a pass, not yet old enough for a proof of
 				     idleness */
 	uint64_t unpark_clock;	  /* up to here, parked rings have had their periodic wake-ups */
@@ -616,7 +616,7 @@ struct xvt_session_sources {
 	struct xvt_session_kernel *kernel; /* likewise */
 	/* written by host_kernel.c */
 	bool kernel_searches; /* a search for VMMs is under way */
-	/* private to passive_kernel.c */
+	/* written by passive_kernel.c */
 	struct xvt_session_formats *formats; /* NULL: not read */
 	/* private to host_symbols.c */
 	struct xvt_session_symbols *symbols; /* NULL: none is wanted */

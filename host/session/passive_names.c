@@ -64,7 +64,8 @@ static const struct xvt_formats *choose(const struct xvt_session *s,
 		return NULL;
 	}
 	if (is_one_build(k))
-		return xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, why, size);
+		return xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, why,
+					      size);
 	snprintf(why, size,
 		 k->boot_clock || k->several
 			 ? "its memory does not say that one kernel wrote all of them"
