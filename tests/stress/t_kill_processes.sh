@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
-# In each round one process of a recorder is killed, stopped for up to ten seconds, or gets no further memory, at a moment that
-# the recording's progress chooses: the recorder, one of its helpers, or both. Memory is withheld by a limit of the process
-# (RLIMIT_AS), so its allocations fail; a kernel that is out of memory would kill it, which is the first kind. Exit status and log say what happened, no process is left behind, and another recorder
-# takes the same regions up. Of the numbered events none is in two files, and what is in none is a gap that the next file counts.
+# In each round one process of a recorder is killed, stopped for up to ten seconds, or gets no further memory, at a
+# moment that the recording's progress chooses: the recorder, one of its helpers, or both. Memory is withheld by a limit
+# of the process (RLIMIT_AS), so its allocations fail; a kernel that is out of memory would kill it, which is the first
+# kind. Exit status and log say what happened, no process is left behind, and another recorder takes the same regions up.
+# Of the numbered events none is in two files, and what is in none is a gap that the next file counts.
 #
 #   PROCESS_ROUNDS=20   rounds
 #   PROCESS_SEED=1      of victims and moments
