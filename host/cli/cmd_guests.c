@@ -148,7 +148,8 @@ static struct guest *without_region(struct guests *all, const char *name)
 static void add_ftrace(struct guests *all, const struct xvt_json_value *rec,
 		       const struct xvt_json_value *of)
 {
-	const char *name = xvt_answer_text(of, "name"), *names = xvt_answer_text(of, "names_of");
+	const char *name = xvt_answer_text(of, "name"),
+		   *names = xvt_json_text(xvt_json_get(of, "names_of")); /* or NULL */
 	char path[PATH_MAX];
 	struct guest *g;
 
@@ -165,8 +166,8 @@ static void add_ftrace(struct guests *all, const struct xvt_json_value *rec,
 	free(g->ring_file);
 	free(g->names_of);
 	g->ring_file = strdup(path);
-	g->names_of = names[0] ? strdup(names) : NULL;
-	if (!g->ring_file || (names[0] && !g->names_of))
+	g->names_of = names ? strdup(names) : NULL;
+	if (!g->ring_file || (names && !g->names_of))
 		all->err = -ENOMEM;
 	g->ftrace_by = xvt_answer_number(rec, "pid");
 }

@@ -144,7 +144,7 @@ truncate -s 1M "$shm/kernel-ring"
 (cd "$shm" && exec "$program" record -q -o "$work/ring.xvt" -r bare=ftrace:kernel-ring@4096 -r lone="ftrace:$shm/kernel-ring" --join-timeout 0 2>/dev/null) &
 recorder=$!
 pids+=($recorder)
-filter="(.machines | map({(.name): .}) | add) as \$m | all(\$m.bare, \$m.lone; .way == \"ftrace\" and .region == null and .ring_file == \"$shm/kernel-ring\" and .recorder == $recorder and .problem == null) and
+filter="(.machines | map({(.name): .}) | add) as \$m | all(\$m.bare, \$m.lone; .way == \"ftrace\" and .region == null and .ring_file == \"$shm/kernel-ring\" and .recorder == $recorder and .problem == null and .names_of == null) and
 	\$m.bare.domain and (\$m.lone.domain | not) and \$m.new.way == null"
 check "guests: the machines whose kernel's ring is read" poll guests -c "$uri"
 check "guests: the table says so" eval '"$xvtrace" guests -c "$uri" | grep -q "^bare  *domain ftrace .* $recorder  $shm/kernel-ring  -\$"'
