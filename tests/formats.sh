@@ -166,9 +166,11 @@ formats_of_dat() {
 	tracecmd_texts "$work/formats/tc" >"$work/formats/tc.events"
 	check "dat: in order" in_time "$work/formats/tc.events"
 	# What trace-cmd cannot know: names of modes that are no part of the format, and of the function that writes
-	# markers. It does not show the module of a function, nor the machine of a thread that runs a vCPU.
+	# markers. It does not show the module of a function, nor the machine of a thread that runs a vCPU. A machine that
+	# is not recorded has such threads, too; they have their own names in both.
 	report_texts "$work/formats/text" | sed -E '/ hrtimer_start /s/mode=.*//; s/(function=[A-Za-z0-9_.]+) \[[a-z][a-z0-9_]*\]/\1/g
-		s/(comm=)g[0-9]+:vcpu[0-9s]*/\1vcpu/g; s/(comm=)g[0-9]+:/\1/g' >"$work/formats/texts"
+		s/(comm=)g[0-9]+:vcpu[0-9s]*/\1vcpu/g; s/(comm=)g[0-9]+:/\1/g
+		s/(comm=)(ALL CPUs|CPU [0-9]+)\/(TCG|KVM)/\1vcpu/g' >"$work/formats/texts"
 	sed -E -i '/ hrtimer_start /s/mode=.*//; s/( print )(0x[0-9a-f]+|tracing_mark_write): /\1/
 		s/(comm=)(ALL CPUs|CPU [0-9]+)\/(TCG|KVM)/\1vcpu/g' "$work/formats/tc.events"
 	same_events "dat, by trace-cmd, as text" "$work/formats/texts" "$work/formats/tc.events"
