@@ -73,7 +73,7 @@ region wrong-magic && poke "$work/wrong-magic" 0 'YVT'
 each wrong-magic "not an xvtrace region"
 region newer-major && poke "$work/newer-major" 8 '\002' && poke "$work/newer-major" 12 '\002'
 each newer-major "newer major"
-region unknown-feature && poke "$work/unknown-feature" 20 '\001'
+region unknown-feature && poke "$work/unknown-feature" 23 '\200'
 each unknown-feature "features"
 region does-not-fit && truncate -s 128K "$work/does-not-fit"
 each does-not-fit "larger than the file"
