@@ -55,12 +55,17 @@ record_start() {
 	shift
 	setpriv --pdeathsig KILL -- "$xvtrace" record -q -o "$file" "$@" 2>"$file.err" &
 	recorder=$!
+	recorder_says=$file.err
 }
 
-# record_stop: end it and return its exit status
+# record_stop: end it and return its exit status; what it said is shown if that is not 0
 record_stop() {
+	local status
 	kill -INT "$recorder"
 	wait "$recorder"
+	status=$?
+	[ $status -eq 0 ] || sed "s/^/# exit status $status: /" "$recorder_says"
+	return $status
 }
 
 # recorded: events of a guest are in the recorder's trace. The region's words may be those of a recorder before it.
