@@ -99,9 +99,10 @@ static uint64_t part_of(const struct xvt_session *s, const struct xvt_vm *vm, ui
 /* ------------------------------------------------------------------ the rest of the disk */
 
 /*
- * Returns the part of each of `n`, of whom each wants wants(arg, i) of `space`: who wants less than
- * an equal part lends the rest of it. So that who lends can want more from check to check, the part
- * is the same for all. Where all have what they want, what is left is added to the largest.
+ * Returns the part of each of `n` users or machines. Number i wants wants(arg, i) of `space`; one
+ * that wants less than an equal part lends the rest of it. The part is the same for all, so that a
+ * lender can want more from check to check. Where all have what they want, what is left is added to
+ * the largest.
  */
 static uint64_t equal_part(uint64_t space, size_t n, uint64_t (*wants)(const void *arg, size_t i),
 			   const void *arg)
