@@ -37,12 +37,12 @@ for clone in "$work/g" "$work/clone"; do
 done
 
 # A recorder that was killed is gone before its helpers, which have its files. salvage waits for that and does not say
-# that a recorder is at work. Here flock has ended, and sleep has the file for a while longer.
+# that a recorder is at work. Here flock has ended, which its shell has waited for, and sleep has the file for a while
+# longer.
 kill -KILL $writer
 wait $writer 2>/dev/null
-locked() { ! flock -n "$work/g" true; }
-(flock 9 && exec sleep 1) 9<"$work/g" &
-poll locked
+(flock 9 && : >"$work/locked" && exec sleep 1) 9<"$work/g" &
+poll test -e "$work/locked"
 check "salvage of a region that a process has locked which has ended" "$xvtrace" salvage "$work/g" -o "$work/e.xvt" 2>"$work/err"
 check "... speaks of no recorder at work" eval '! grep "at work" "$work/err"'
 [ $failures -eq 0 ]
