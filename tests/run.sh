@@ -44,10 +44,10 @@ trap 'rm -f "$wrong" "$results" "$lock" "$queues".*' EXIT
 : >"$wrong"
 : >"$results"
 
-# What a log says before each thing that failed; its end, if it names none.
+# said_before LOG LINES: what a log says before each thing that failed; its end, if it names none
 said_before() {
 	if grep -q '^not ok - ' "$1"; then
-		grep -vE '^ok - ' "$1" | grep -B 15 '^not ok - ' | tail -n 100
+		grep -vE '^ok - ' "$1" | grep -B "$2" '^not ok - ' | tail -n 100
 	else
 		grep -vE '^ok - ' "$1" | tail -n 40
 	fi
@@ -89,8 +89,10 @@ tell() {
 	printf '%4d ok %3d failed %3d skipped  %6.1f s\n' "$ok" "$bad" "$skips" "$seconds"
 	grep '^skip - ' "$log" | sed 's/^/    /'
 	if [ "$bad" -ne 0 ]; then
-		said_before "$log" | sed 's/^/    | /'
-		grep -E '^not ok - |:[FE]:' "$log" | sed "s|^|$name: |" >>"$wrong"
+		said_before "$log" 15 | sed 's/^/    | /'
+		# Where the end of a run is all that a person has, it says why, too.
+		{ said_before "$log" 3 | grep -vE '^(--|not ok - .*)$' | cut -c -300 | tail -n 6 | sed "s/^/    | /"
+			grep -E '^not ok - |:[FE]:' "$log" | sed "s|^|$name: |"; } >>"$wrong"
 	fi
 	echo "$ok $bad $skips $seconds $name" >>"$results"
 }
