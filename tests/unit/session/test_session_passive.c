@@ -1083,16 +1083,21 @@ START_TEST(a_boot_without_kaslr_is_no_proof)
 }
 END_TEST
 
+static void until_a_tick_is_named(void)
+{
+	write_some(&g, vm, 30);
+	for (int i = 0; !check_now("tick") && i < 100; i++)
+		write_more(&g, 50);
+	ck_assert_uint_gt(check_now("tick"), 0);
+}
+
 /* What a killed recorder leaves has the names that were known. 1: another kernel booted since. */
 START_TEST(names_are_in_the_file_before_its_end)
 {
 	say_kernel(1, BUILD_A);
 	begin(&g, vm);
 	until_named();
-	write_some(&g, vm, 30);
-	for (int i = 0; !check_now("tick") && i < 100; i++)
-		write_more(&g, 50);
-	ck_assert_uint_gt(check_now("tick"), 0);
+	until_a_tick_is_named();
 	if (!_i)
 		return;
 	reboot();
@@ -1110,10 +1115,7 @@ START_TEST(each_file_has_names)
 	begin(&g, vm);
 	until_named();
 	rotate();
-	write_some(&g, vm, 30);
-	for (int i = 0; !check_now("tick") && i < 100; i++)
-		write_more(&g, 50);
-	ck_assert_uint_gt(check_now("tick"), 0);
+	until_a_tick_is_named();
 	if (!_i)
 		return;
 	reboot();
