@@ -14,8 +14,8 @@
 # 5. Each outside library has one file.
 # 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
 #    is used there alone.
-# 7. A machine: only session/machine_state.c sets its state. A session: members of its parts are
-#    used, or written, in the files alone that session/parts.h names.
+# 7. A machine: only session/machine_state.c sets its state. A session, a reader of the library:
+#    members of their parts are used, or written, in the files alone that parts.h names.
 # 8. The guest's module, where `make guest` has built it: a file calls those further down in the list
 #    of guest/linux/xvtrace.h only.
 set -eu
@@ -278,11 +278,18 @@ while IFS= read -r line; do
 done < <(grep -rnE '(->|\.)phase = XVT_VM_|halt\.step = |\.step = XVT_HALT_' host tests bench --include='*.[ch]' |
 	grep -v "^host/session/machine_state\.c:")
 
-# ------------------------------------------------------------------ the session
+# ------------------------------------------------------------------ parts of large structs
 
-# PART FIELD KIND FILES of each member of a part of the session; KIND: private, written or none
-session_parts() {
-	awk '/^struct xvt_session_[a-z]+ \{$/ { part = substr($2, 13); kind = "none"; files = "" }
+# parts HEADER PREFIX: "PART FIELD KIND FILES" of each member of the structs PREFIX...; KIND: private,
+# written or none
+parts() {
+	awk -v prefix="^struct $2" '$0 ~ prefix "[a-z]+ \\{$" {
+			part = $0
+			sub(prefix, "", part)
+			sub(/ .*/, "", part)
+			kind = "none"
+			files = ""
+		}
 		/^}/ { part = "" }
 		part == "" { next }
 		/^\t\/\* (private to|written by) [a-z_. ]+ \*\/$/ {
@@ -294,38 +301,48 @@ session_parts() {
 		}
 		/^\t[a-z]/ {
 			sub(/\/\*.*/, "")
+			sub(/\)\(.*/, "")
 			sub(/(\[[^]]*\])?;.*/, "")
-			gsub(/\*/, "", $NF)
-			print part, $NF, kind, files
-		}' host/session/parts.h
+			sub(/.*[ *(]/, "")
+			print part, $0, kind, files
+		}' "host/$1"
 }
-# uses_of PATTERN FILES...: the lines outside these files of session/ that have it
+# uses_of FOLDER PATTERN FILES...: the lines outside these files of the folder that have it
 uses_of() {
-	local pattern=$1 skip=()
-	shift
-	for file in "$@"; do skip+=(-e "^host/session/$file:"); done
-	grep -rnE "$pattern" host --include='*.[ch]' | grep -v "${skip[@]}" || true
+	local folder=$1 pattern=$2 skip=()
+	shift 2
+	for file in "$@"; do skip+=(-e "^host/$folder/$file:"); done
+	grep -rnE "$pattern" "${where[@]}" --include='*.[ch]' | grep -v "${skip[@]}" || true
 }
-[ "$(session_parts | wc -l)" -gt 60 ] || complain "host/session/parts.h: no parts of the session found"
-while read -r part field kind files; do
-	read -ra files <<<"$files"
-	member="\b(s|session)->$part\.$field\b"
-	case $kind in
-	private)
-		while IFS= read -r line; do
-			[ -z "$line" ] || complain "$line: $part.$field is private to session/$files"
-		done <<<"$(uses_of "$member" "${files[@]}")"
-		;;
-	written)
-		[ ${#files[@]} -le 2 ] || complain "host/session/parts.h: $part.$field is written by more than two files"
-		element="$member(\[[^]=]*\])?(\.[a-z_]+)*"
-		while IFS= read -r line; do
-			[ -z "$line" ] || complain "$line: $part.$field is written by session/${files[*]} alone"
-		done <<<"$(uses_of "$element ?(=[^=]|=\$|[-+*/|&^]=|<<=|>>=|\+\+|--)|(\+\+|--)[a-z>-]*$element|[^&]&[a-z>-]*$element([^-a-z_.[]|\$)" "${files[@]}" parts.h)"
-		;;
-	none) complain "host/session/parts.h: no file is named that writes $part.$field" ;;
-	esac
-done < <(session_parts)
+# owners HEADER PREFIX ACCESS LEAST WHERE...: the files that the header names for each member of its
+# parts alone use it, or write it. ACCESS: what stands before the part. WHERE: what may have a use.
+owners() {
+	local header=$1 prefix=$2 access=$3 least=$4 folder=${1%/*} where=("${@:5}")
+	local part field kind files member element line
+	[ "$(parts "$header" "$prefix" | wc -l)" -gt "$least" ] ||
+		complain "host/$header: no parts found, struct $prefix..."
+	while read -r part field kind files; do
+		read -ra files <<<"$files"
+		member="$access$part\.$field\b"
+		case $kind in
+		private)
+			while IFS= read -r line; do
+				[ -z "$line" ] || complain "$line: $part.$field is private to $folder/$files"
+			done <<<"$(uses_of "$folder" "$member" "${files[@]}")"
+			;;
+		written)
+			[ ${#files[@]} -le 2 ] || complain "host/$header: $part.$field is written by more than two files"
+			element="$member(\[[^]=]*\])?(\.[a-z_]+)*"
+			while IFS= read -r line; do
+				[ -z "$line" ] || complain "$line: $part.$field is written by $folder/${files[*]} alone"
+			done <<<"$(uses_of "$folder" "$element ?(=[^=]|=\$|[-+*/|&^]=|<<=|>>=|\+\+|--)|(\+\+|--)[a-z>-]*$element|[^&]&[a-z>-]*$element([^-a-z_.[]|\$)" "${files[@]}" "${header##*/}")"
+			;;
+		none) complain "host/$header: no file is named that writes $part.$field" ;;
+		esac
+	done < <(parts "$header" "$prefix")
+}
+owners session/parts.h xvt_session_ '\b(s|session)->' 60 host
+owners lib/parts.h xvt_reader_ '(->|\.)' 40 host/lib
 
 # ------------------------------------------------------------------ the guest's module
 

@@ -11,9 +11,9 @@ const char *xvtrace_type_format(struct xvtrace_reader *r, const struct xvtrace_t
 {
 	const struct xvt_lib_type *of = (const struct xvt_lib_type *)type;
 
-	free(r->format);
-	r->format = xvt_class_format(&of->reader->ds, of->c);
-	return r->format;
+	free(r->shown.format);
+	r->shown.format = xvt_class_format(&of->reader->ds, of->c);
+	return r->shown.format;
 }
 
 /* What the machine of a trace says. NULL: the trace has no such machine, or the reader has not
@@ -30,14 +30,14 @@ static struct xvt_decoder *decoder_of(const struct xvtrace_reader *r, unsigned i
 static struct xvt_decoder *decoder_before(const struct xvtrace_reader *r, unsigned int machine,
 					  size_t *from)
 {
-	if (!r->members) {
+	if (!r->several.members) {
 		struct xvt_decoder *d = *from ? decoder_of(r, machine) : NULL;
 
 		*from = 0;
 		return d;
 	}
-	for (size_t i = *from < r->member_count ? *from : r->member_count; i--;) {
-		const struct xvtrace_reader *m = r->members[i];
+	for (size_t i = *from < r->several.count ? *from : r->several.count; i--;) {
+		const struct xvtrace_reader *m = r->several.members[i];
 
 		for (uint32_t vm = 0; vm < m->trace->machine_count; vm++) {
 			if (m->trace->in_whole[vm] != machine || !decoder_of(m, vm))
@@ -88,7 +88,9 @@ int xvtrace_reader_type(struct xvtrace_reader *r, unsigned int machine, size_t *
 		*at = c ? n << TASK_BITS | in : (n + 1) << TASK_BITS;
 		if (!c)
 			continue;
-		t = c->user ? c->user : xvt_lib_type_new(r->members ? r->members[from] : r, c);
+		t = c->user ? c->user
+			    : xvt_lib_type_new(r->several.members ? r->several.members[from] : r,
+					       c);
 		*type = t ? &t->pub : NULL;
 		return t ? 1 : -ENOMEM;
 	}
@@ -137,10 +139,10 @@ const struct xvtrace_task *xvtrace_reader_task_of(struct xvtrace_reader *r, unsi
 	struct xvt_decoder *d;
 
 	for (size_t from = SIZE_MAX; (d = decoder_before(r, machine, &from));) {
-		r->task.pid = pid;
-		r->task.comm = xvt_comm_since(d, pid, &r->task.since_ns);
-		if (r->task.comm)
-			return &r->task;
+		r->shown.task.pid = pid;
+		r->shown.task.comm = xvt_comm_since(d, pid, &r->shown.task.since_ns);
+		if (r->shown.task.comm)
+			return &r->shown.task;
 	}
 	return NULL;
 }
@@ -227,7 +229,8 @@ int xvtrace_reader_vcpu(const struct xvtrace_reader *r, unsigned int machine, si
 	struct xvt_decoder *d;
 
 	for (; (d = decoder_before(r, machine, &from)); n++) {
-		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		const struct xvtrace *trace =
+			r->several.members ? r->several.members[from]->trace : r->trace;
 		size_t in = *at & place;
 		const char *name;
 		int32_t tid;
@@ -252,7 +255,8 @@ int xvtrace_reader_thread(const struct xvtrace_reader *r, unsigned int machine, 
 	struct xvt_decoder *d;
 
 	for (size_t from = SIZE_MAX; (d = decoder_before(r, machine, &from));) {
-		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		const struct xvtrace *trace =
+			r->several.members ? r->several.members[from]->trace : r->trace;
 		const char *name = xvt_thread(d, tid);
 
 		if (!name || !read_vcpu(trace, name, vcpu))
@@ -303,7 +307,8 @@ int xvtrace_reader_role(struct xvtrace_reader *r, unsigned int machine, int tid,
 	bool found = false;
 
 	for (size_t from = SIZE_MAX; (d = decoder_before(r, machine, &from));) {
-		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		const struct xvtrace *trace =
+			r->several.members ? r->several.members[from]->trace : r->trace;
 
 		/* Of several traces the one with the newest statement. */
 		if (!xvt_thread_role_at(d, tid, ns, &role) ||
@@ -324,7 +329,8 @@ int xvtrace_reader_role_next(struct xvtrace_reader *r, unsigned int machine, siz
 	struct xvt_decoder *d;
 
 	for (; (d = decoder_before(r, machine, &from)); n++) {
-		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		const struct xvtrace *trace =
+			r->several.members ? r->several.members[from]->trace : r->trace;
 		size_t in = *at & place;
 
 		if (n != *at >> TASK_BITS)

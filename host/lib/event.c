@@ -82,7 +82,7 @@ const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int f
 {
 	const struct xvt_lib_event *e = xvt_lib_event(event);
 	const bool has_text = e->kept && e->kept->text && !(flags & XVTRACE_RAW);
-	struct xvt_out *o = e->kept ? e->kept->out : e->reader->text;
+	struct xvt_out *o = e->kept ? e->kept->out : e->reader->shown.text;
 
 	if (has_text) {
 		*len = e->kept->text_len;
@@ -93,7 +93,7 @@ const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int f
 	if (event->kind == XVTRACE_LOST)
 		put_lost(o, e);
 	else if (event->kind == XVTRACE_STATE && !(flags & XVTRACE_RAW))
-		xvt_state_text(o, e->state, e->reader->states.texts + e->state->why);
+		xvt_state_text(o, e->state, e->reader->made.states.texts + e->state->why);
 	else
 		xvt_print_fields(o, e->decoder, e->type->c, &e->ev, flags & XVTRACE_RAW);
 	if (xvt_out_end(o))

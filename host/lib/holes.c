@@ -49,7 +49,8 @@ static int ask_counters(struct xvtrace_holes *h, const struct xvtrace_reader *r)
 {
 	const struct xvt_trace *t = r->trace->t;
 	const bool whole = t->ended && !t->damage_count;
-	const struct xvt_bounds *b = r->reclock ? xvt_reclock_bounds(r->reclock) : r->bounds;
+	const struct xvt_bounds *b =
+		r->fetch.reclock ? xvt_reclock_bounds(r->fetch.reclock) : r->fetch.bounds;
 	struct xvt_bounds *own = NULL;
 	int err = b || !whole ? 0 : xvt_bounds_new(&own, r->trace->t);
 
@@ -168,32 +169,34 @@ struct watched {
 static bool watch(void *arg, uint64_t ns)
 {
 	struct watched *w = arg;
-	const struct xvtrace_reader *at = w->of->members ? w->of->current : w->of;
+	const struct xvtrace_reader *at = w->of->several.members ? w->of->several.current : w->of;
 
 	(void)ns;
-	w->stopped = !w->of->watch(w->of->watch_arg, at ? at->event.pub.ns : 0);
+	w->stopped = !w->of->watch.call(w->of->watch.arg, at ? at->event.pub.ns : 0);
 	return !w->stopped;
 }
 
 static int read_all(struct xvtrace_holes *h, struct xvtrace_reader *of)
 {
 	struct watched watched = { .of = of };
-	const bool by_wall = of->wall_to_ns != UINT64_MAX;
+	const bool by_wall = of->choice.wall_to_ns != UINT64_MAX;
 	const struct xvtrace_event *ev;
 	struct xvtrace_reader *r;
 	int err = xvtrace_reader_new(&r, of->trace), got = 0;
 
 	if (err)
 		return err;
-	r->flags = XVTRACE_BOUND | (of->flags & XVTRACE_RECLOCK);
-	r->from_ns = of->from_ns;
-	r->wall_from_ns = of->wall_from_ns;
-	r->watch_flag = of->watch_flag;
-	r->watch = of->watch ? watch : NULL;
-	r->watch_arg = &watched;
+	err = xvtrace_reader_flags(r, XVTRACE_BOUND | (of->choice.flags & XVTRACE_RECLOCK));
+	if (!err)
+		err = xvtrace_reader_from(r, of->choice.from_ns, XVTRACE_MONOTONIC);
+	if (!err)
+		err = xvtrace_reader_from(r, of->choice.wall_from_ns, XVTRACE_WALL);
+	if (!err)
+		err = xvtrace_reader_watch(r, of->watch.flag, of->watch.call ? watch : NULL,
+					   &watched);
 	while (!err && h->waiting && (got = xvtrace_next(r, &ev)) > 0)
 		if (ev->ring && ev->ring->number < h->ring_count)
-			err = take(h, ev, by_wall ? UINT64_MAX : of->to_ns);
+			err = take(h, ev, by_wall ? UINT64_MAX : of->choice.to_ns);
 	xvtrace_reader_free(r);
 	if (watched.stopped && of->last == 1)
 		of->last = 0; /* its reading has ended, too */
@@ -211,9 +214,9 @@ int xvtrace_holes_new(struct xvtrace_holes **out, struct xvtrace_reader *r)
 	h->ring_count = r->trace->ring_count;
 	h->rings = calloc((size_t)h->ring_count + 1, sizeof(*h->rings));
 	err = h->rings ? xvt_reader_begin(r) : -ENOMEM;
-	for (size_t i = 0; i < r->member_count && !err; i++)
-		err = ask_counters(h, r->members[i]);
-	if (!err && !r->members)
+	for (size_t i = 0; i < r->several.count && !err; i++)
+		err = ask_counters(h, r->several.members[i]);
+	if (!err && !r->several.members)
 		err = ask_counters(h, r);
 	if (!err)
 		err = ask_notes(h, r->trace);

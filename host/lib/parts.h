@@ -238,71 +238,170 @@ struct xvt_lib_source {
 		*tally; /* of the ring's machine; without a ring one that is not shown */
 };
 
-/* Of several traces: a reader of each, and one of the whole, whose choices the others use. */
-struct xvtrace_reader {
-	struct xvtrace *trace;
-	struct xvtrace_reader **members;
-	size_t member_count;
-	struct xvtrace_reader *whole;	/* of a member, else NULL */
-	struct xvtrace *part_of;	/* of a part: the trace of which `trace` is a copy */
-	struct xvtrace_reader *current; /* of the whole: the one that has the last event */
-	bool stopped;			/* of the whole: watch() has ended the reading */
-	struct xvt_lib_event event;	/* the last one */
+/* Which events are wanted. A member has a copy of that of the whole, which owns what is pointed at.
+ */
+struct xvt_reader_choice {
+	/* written by choose.c split.c */
+	uint64_t from_ns; /* by both clocks; an event is in both ranges */
+	uint64_t to_ns;
+	/* written by choose.c */
+	uint64_t wall_from_ns;
+	uint64_t wall_to_ns;
+	uint64_t limit;
+	unsigned int flags;
+	bool *machines; /* by number: wanted; NULL: all */
+	struct xvt_cpus *cpus;
+	size_t cpu_count;
+	int *pids;
+	size_t pid_count;
+	struct xvt_glob *globs;
+	struct xvt_comms *comms;
+	struct xvt_filter *filter;
+	bool by_event; /* pids, comms or a filter decide about each event */
+	/* private to choose.c */
+	size_t cpu_room;
+	size_t pid_room;
+};
+
+/* The function that can end the reading. */
+struct xvt_reader_watch {
+	/* written by choose.c reader.c */
+	const volatile int *flag; /* call() is called while it is not 0 */
+	bool (*call)(void *arg, uint64_t ns);
+	void *arg;
+};
+
+/* Where records come from. */
+struct xvt_reader_fetch {
+	/* written by fetch.c */
 	struct xvt_cursor cursor;
 	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, used instead of the cursor */
 	struct xvt_ahead *by_thread; /* used instead of both; NULL: the reader fetches alone */
 	const uint64_t *bound_ns;    /* of the reclock's last event; NULL: not wanted */
-	uint64_t range_from_ns;	     /* of the records that are fetched */
-	uint64_t range_to_ns;
+	struct xvt_bounds *bounds;   /* with XVTRACE_BOUND */
+	uint64_t to_ns;		     /* the range of the records that are fetched */
+	/* private to fetch.c */
+	uint64_t from_ns;
 	struct xvtrace_background *background; /* NULL: there is none */
 	unsigned int slot;		       /* of it */
-	struct xvt_bounds *bounds;	       /* with XVTRACE_BOUND */
-	struct xvt_counted *counted;  /* with XVTRACE_COUNTS: by ring; the last: unknown rings */
-	struct xvt_bounds *stats;     /* for xvtrace_reader_counts() */
-	struct xvtrace_counts counts; /* of the last one */
+};
+
+/* Of several traces: a reader of each, and one of the whole, whose choices the others use. */
+struct xvt_reader_several {
+	/* written by reader.c */
+	struct xvtrace_reader **members;
+	size_t count;
+	struct xvtrace_reader *whole;	/* of a member, else NULL */
+	struct xvtrace_reader *current; /* of the whole: the one that has the last event */
+	bool stopped;			/* of the whole: watch.call() has ended the reading */
+	/* written by split.c */
+	struct xvtrace *part_of; /* of a part: the trace of which `trace` is a copy */
+};
+
+/* What is counted on the way. */
+struct xvt_reader_count {
+	/* written by reader.c */
+	struct xvt_counted *rings;   /* with XVTRACE_COUNTS: by ring; the last: unknown rings */
+	struct xvt_lib_tally *tally; /* by machine */
+	uint64_t lost_hidden;
+	/* written by found.c reader.c */
+	struct xvt_bounds *bounds; /* for xvtrace_reader_counts() */
+	/* private to found.c */
+	struct xvtrace_counts shown; /* of the last one */
+};
+
+/* What is given among the records of the file. */
+struct xvt_reader_made {
+	/* written by reader.c */
+	struct xvt_states states; /* with XVTRACE_STATES, else there are none */
+	/* private to reader.c */
+	struct xvt_gaps gaps;	/* with XVTRACE_GAPS */
+	struct xvt_event ahead; /* the event behind the states that are given first */
+	bool has_ahead;
+	bool main_done; /* there are no more events */
+};
+
+/* What was made for the caller, up to the next call. */
+struct xvt_reader_shown {
+	/* written by reader.c */
+	struct xvt_out *text; /* of the last xvtrace_event_text() */
+	/* written by describe.c reader.c */
+	char *format; /* of the last xvtrace_type_format() */
+	/* private to describe.c */
+	struct xvtrace_task task; /* of the last xvtrace_reader_task_of() */
+};
+
+struct xvtrace_reader {
+	struct xvtrace *trace;
+	struct xvt_reader_choice choice;
+	struct xvt_reader_watch watch;
+	struct xvt_reader_fetch fetch;
+	struct xvt_reader_several several;
+	struct xvt_reader_count count;
+	struct xvt_reader_made made;
+	struct xvt_reader_shown shown;
+	/* reader.c; holes.c also sets `last` */
+	struct xvt_lib_event event; /* the last one */
 	struct xvt_decoders ds;
 	struct xvt_lib_source *sources; /* by ring; the last: unknown rings */
 	uint64_t walks;			/* of the trace, when they were made */
-	struct xvt_states states;	/* with XVTRACE_STATES, else there are none */
-	struct xvt_gaps gaps;		/* with XVTRACE_GAPS */
-	struct xvt_event ahead;		/* the event behind the states that are given first */
-	bool has_ahead;
-	bool main_done; /* there are no more events */
-	unsigned int flags;
 	bool begun;
 	bool is_plain;	/* begun, and nothing but types decides which events are wanted */
 	bool picky;	/* not all events of all rings are wanted */
 	bool learns;	/* records say something that is needed whether they are wanted or not */
 	int last;	/* what xvtrace_next() returned: an end and an error are final */
 	bool read_all;	/* read to the end of the range */
-	bool *machines; /* by number: wanted; NULL: all */
-	uint32_t machine_count;
-	struct xvt_cpus *cpus;
-	size_t cpu_count;
-	size_t cpu_room;
-	int *pids;
-	size_t pid_count;
-	size_t pid_room;
-	struct xvt_glob *globs;
-	struct xvt_comms *comms;
-	struct xvt_filter *filter;
-	bool by_event; /* pids, comms or a filter decide about each event */
-	uint64_t lost_hidden;
-	struct xvt_lib_tally *tally; /* by machine */
-	/* Ranges by both clocks; an event is in both. */
-	uint64_t from_ns, to_ns;
-	uint64_t wall_from_ns, wall_to_ns;
-	uint64_t limit;
-	uint64_t given;			/* events so far */
-	const volatile int *watch_flag; /* watch() is called while it is not 0 */
-	bool (*watch)(void *arg, uint64_t ns);
-	void *watch_arg;
+	uint64_t given; /* events so far */
 	struct xvt_lib_type *types;
 	unsigned int type_count;
-	struct xvt_out *text;	  /* of the last xvtrace_event_text() */
-	char *format;		  /* of the last xvtrace_type_format() */
-	struct xvtrace_task task; /* of the last xvtrace_reader_task_of() */
 };
+
+/* -- choose.c -- */
+
+void xvt_choice_init(struct xvtrace_reader *r);
+/* Give a part the choices of the reader: copies, because they also hold what matched them so far.
+ * Returns 0 or -errno. */
+int xvt_choice_copy(struct xvtrace_reader *to, const struct xvtrace_reader *r);
+void xvt_choice_free(struct xvt_reader_choice *c);
+/* Returns whether a range by the wall clock was chosen. */
+static inline bool xvt_reader_by_wall(const struct xvtrace_reader *r)
+{
+	return r->choice.wall_from_ns || r->choice.wall_to_ns != UINT64_MAX;
+}
+
+/* -- fetch.c -- */
+
+/* Make what fetches the records. Returns 0 or -errno. */
+int xvt_reader_fetch_prepare(struct xvtrace_reader *r);
+/* Go to the first record of the chosen range that is not before ns. from_ns: the begin of the
+ * range, host ns. Returns 0 or -errno. */
+int xvt_reader_fetch_from(struct xvtrace_reader *r, uint64_t ns, uint64_t *from_ns);
+/* The thread gave no further record for which it can answer: go on alone behind those. Returns as
+ * xvt_reader_fetch(). */
+int xvt_reader_go_on_alone(struct xvtrace_reader *r, struct xvt_event *ev);
+/* m is a member of r: its thread is that slot of r's background. */
+void xvt_reader_fetch_share(struct xvtrace_reader *m, const struct xvtrace_reader *r,
+			    unsigned int slot);
+void xvt_reader_fetch_fini(struct xvtrace_reader *r);
+
+static inline int xvt_reader_fetch_alone(struct xvtrace_reader *r, struct xvt_event *ev)
+{
+	return r->fetch.reclock ? xvt_reclock_next(r->fetch.reclock, ev)
+				: xvt_cursor_next(&r->fetch.cursor, ev);
+}
+
+/* Fetch the next record of the range. Returns 1, 0 at its end, or -errno. */
+static inline int xvt_reader_fetch(struct xvtrace_reader *r, struct xvt_event *ev)
+{
+	int got;
+
+	if (!r->fetch.by_thread)
+		return xvt_reader_fetch_alone(r, ev);
+	got = xvt_ahead_next(r->fetch.by_thread, ev);
+	return xvt_unlikely(got < 0) ? xvt_reader_go_on_alone(r, ev) : got;
+}
+
+/* -- reader.c -- */
 
 /* Begin to read, as the first xvtrace_next() does. Returns 0 or -errno, which then is final. */
 int xvt_reader_begin(struct xvtrace_reader *r);

@@ -10,8 +10,6 @@
 
 /* -- what to read ------------------------------------------------------------------- */
 
-static const volatile int not_watched;
-
 /* A reader of several traces has one of each. Returns 0 or -ENOMEM. */
 static int add_members(struct xvtrace_reader *r)
 {
@@ -19,16 +17,16 @@ static int add_members(struct xvtrace_reader *r)
 
 	if (!r->trace->members)
 		return 0;
-	r->members = calloc(r->trace->member_count, sizeof(struct xvtrace_reader *));
-	if (!r->members)
+	r->several.members = calloc(r->trace->member_count, sizeof(struct xvtrace_reader *));
+	if (!r->several.members)
 		return -ENOMEM;
-	while (r->member_count < r->trace->member_count && !err) {
-		struct xvtrace_reader **m = &r->members[r->member_count];
+	while (r->several.count < r->trace->member_count && !err) {
+		struct xvtrace_reader **m = &r->several.members[r->several.count];
 
-		err = xvtrace_reader_new(m, r->trace->members[r->member_count]);
+		err = xvtrace_reader_new(m, r->trace->members[r->several.count]);
 		if (!err) {
-			(*m)->whole = r;
-			r->member_count++;
+			(*m)->several.whole = r;
+			r->several.count++;
 		}
 	}
 	return err;
@@ -41,19 +39,18 @@ int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 	*out = r;
 	if (!r)
 		return -ENOMEM;
-	r->text = calloc(1, sizeof(*r->text));
-	if (!r->text) {
+	r->shown.text = calloc(1, sizeof(*r->shown.text));
+	if (!r->shown.text) {
 		free(r);
 		*out = NULL;
 		return -ENOMEM;
 	}
-	r->text->fd = -1;
+	r->shown.text->fd = -1;
 	r->event.reader = r;
 	r->last = 1;
 	r->event.pub.bound_ns = XVTRACE_NO_BOUND;
 	r->trace = trace;
-	r->to_ns = r->wall_to_ns = UINT64_MAX;
-	r->watch_flag = &not_watched;
+	xvt_choice_init(r);
 	if (add_members(r)) {
 		xvtrace_reader_free(r);
 		*out = NULL;
@@ -62,34 +59,19 @@ int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 	return 0;
 }
 
-static void free_choices(struct xvtrace_reader *r)
-{
-	xvt_globs_free(r->globs);
-	if (r->comms)
-		xvt_globs_free(r->comms->globs);
-	free(r->comms);
-	xvt_filter_free(r->filter);
-	free(r->machines);
-	free(r->cpus);
-	free(r->pids);
-}
-
 void xvtrace_reader_free(struct xvtrace_reader *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->member_count; i++)
-		xvtrace_reader_free(r->members[i]);
-	free(r->members);
-	xvt_ahead_free(r->by_thread);
-	xvt_reclock_free(r->reclock);
-	xvt_bounds_free(r->bounds);
-	xvt_bounds_free(r->stats);
-	free(r->counted);
-	xvt_cursor_fini(&r->cursor);
+	for (size_t i = 0; i < r->several.count; i++)
+		xvtrace_reader_free(r->several.members[i]);
+	free(r->several.members);
+	xvt_bounds_free(r->count.bounds);
+	free(r->count.rings);
+	xvt_reader_fetch_fini(r);
 	xvt_decoders_fini(&r->ds);
-	xvt_states_fini(&r->states);
-	xvt_gaps_fini(&r->gaps);
+	xvt_states_fini(&r->made.states);
+	xvt_gaps_fini(&r->made.gaps);
 	while (r->types) {
 		struct xvt_lib_type *type = r->types;
 
@@ -97,218 +79,24 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 		free(type->places);
 		free(type);
 	}
-	if (!r->whole) {
-		free_choices(r);
-		free(r->background);
-	}
-	free(r->text);
-	free(r->format);
-	free(r->tally);
+	if (!r->several.whole)
+		xvt_choice_free(&r->choice);
+	free(r->shown.text);
+	free(r->shown.format);
+	free(r->count.tally);
 	free(r->sources);
-	if (r->part_of)
-		xvt_lib_join(r->part_of, r->trace);
+	if (r->several.part_of)
+		xvt_lib_join(r->several.part_of, r->trace);
 	free(r);
 }
 
-int xvtrace_reader_machine(struct xvtrace_reader *r, const char *name)
-{
-	const struct xvtrace *trace = r->trace;
-	bool found = false;
-
-	if (r->begun)
-		return -EBUSY;
-	for (uint32_t i = 0; i < trace->machine_count; i++) {
-		const struct xvt_lib_machine *m = &trace->machines[i];
-
-		if (!m->known ||
-		    (!xvt_machine_same(m->name, name) && !xvt_machine_same(m->pub.name, name)))
-			continue;
-		if (!r->machines)
-			r->machines = calloc((size_t)trace->machine_count + 1, sizeof(bool));
-		if (!r->machines)
-			return -ENOMEM;
-		found = r->machines[i] = true;
-	}
-	return found ? 0 : -ENOENT;
-}
-
-int xvtrace_reader_cpu(struct xvtrace_reader *r, unsigned int cpu)
-{
-	if (r->begun)
-		return -EBUSY;
-	if (r->cpu_count && cpu && r->cpus[r->cpu_count - 1].to == cpu - 1) {
-		r->cpus[r->cpu_count - 1].to = cpu;
-		return 0;
-	}
-	if (xvt_grow(&r->cpus, &r->cpu_room, r->cpu_count + 1, sizeof(*r->cpus)))
-		return -ENOMEM;
-	r->cpus[r->cpu_count++] = (struct xvt_cpus){ cpu, cpu };
-	return 0;
-}
-
-int xvtrace_reader_pid(struct xvtrace_reader *r, int pid)
-{
-	if (r->begun)
-		return -EBUSY;
-	if (xvt_grow(&r->pids, &r->pid_room, r->pid_count + 1, sizeof(*r->pids)))
-		return -ENOMEM;
-	r->pids[r->pid_count++] = pid;
-	r->by_event = true;
-	return 0;
-}
-
-int xvtrace_reader_comm(struct xvtrace_reader *r, const char *glob)
-{
-	if (r->begun)
-		return -EBUSY;
-	if (!r->comms)
-		r->comms = calloc(1, sizeof(*r->comms));
-	r->by_event = true;
-	return r->comms ? xvt_glob_add(&r->comms->globs, glob, false) : -ENOMEM;
-}
-
-int xvtrace_reader_event(struct xvtrace_reader *r, const char *glob)
-{
-	const bool leaves_out = glob[0] == '!';
-
-	return r->begun ? -EBUSY : xvt_glob_add(&r->globs, glob + leaves_out, leaves_out);
-}
-
-int xvtrace_reader_filter(struct xvtrace_reader *r, const char *filter, struct xvtrace_error *error)
-{
-	struct xvtrace_error unused;
-	struct xvt_filter *f;
-	int err;
-
-	error = error ? error : &unused;
-	error->text[0] = '\0';
-	if (r->begun)
-		return -EBUSY;
-	err = xvt_filter_new(&f, filter, error);
-	if (err)
-		return err;
-	xvt_filter_free(r->filter);
-	r->filter = f;
-	r->by_event = true;
-	return 0;
-}
-
-int xvtrace_check_filter(const char *filter, struct xvtrace_error *error)
-{
-	struct xvtrace_error unused;
-	struct xvt_filter *f;
-	int err;
-
-	error = error ? error : &unused;
-	error->text[0] = '\0';
-	err = xvt_filter_new(&f, filter, error);
-	if (!err)
-		xvt_filter_free(f);
-	return err;
-}
-
-int xvtrace_reader_from(struct xvtrace_reader *r, uint64_t ns, enum xvtrace_clock clock)
-{
-	if (r->begun)
-		return -EBUSY;
-	*(clock == XVTRACE_WALL ? &r->wall_from_ns : &r->from_ns) = ns;
-	return 0;
-}
-
-int xvtrace_reader_to(struct xvtrace_reader *r, uint64_t ns, enum xvtrace_clock clock)
-{
-	if (r->begun)
-		return -EBUSY;
-	*(clock == XVTRACE_WALL ? &r->wall_to_ns : &r->to_ns) = ns;
-	return 0;
-}
-
-int xvtrace_reader_limit(struct xvtrace_reader *r, uint64_t events)
-{
-	if (r->begun)
-		return -EBUSY;
-	r->limit = events;
-	return 0;
-}
-
-int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
-{
-	if (r->begun)
-		return -EBUSY;
-	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES |
-		      XVTRACE_GAPS | XVTRACE_COUNTS))
-		return -EINVAL;
-	r->flags = flags;
-	return 0;
-}
-
-int xvtrace_reader_watch(struct xvtrace_reader *r, const volatile int *flag,
-			 bool (*watch)(void *arg, uint64_t ns), void *arg)
-{
-	if (r->begun)
-		return -EBUSY;
-	r->watch_flag = flag;
-	r->watch = watch;
-	r->watch_arg = arg;
-	return 0;
-}
-
-int xvtrace_reader_ahead(struct xvtrace_reader *r, const struct xvtrace_background *by)
-{
-	if (r->begun)
-		return -EBUSY;
-	if (!by->slots || r->part_of || r->trace->growing)
-		return -EINVAL;
-	if (!r->background)
-		r->background = malloc(sizeof(*r->background));
-	if (!r->background)
-		return -ENOMEM;
-	*r->background = *by;
-	return 0;
-}
-
 /* -- the begin ---------------------------------------------------------------------- */
-
-static bool wall_given(const struct xvtrace_reader *r)
-{
-	return r->wall_from_ns || r->wall_to_ns != UINT64_MAX;
-}
-
-/*
- * Narrow the range of host times to one that holds all events of a range of wall-clock times. The
- * wall clock may have been set while recording, so the range may hold other events, too.
- */
-static void host_range(const struct xvtrace_reader *r, uint64_t *from_ns, uint64_t *to_ns)
-{
-	const struct xvt_trace *t = r->trace->t;
-	uint64_t lo = UINT64_MAX, hi = 0;
-
-	for (size_t i = 0; i < t->timebase_count; i++) {
-		const struct xvt_timebase *l = &t->timebase[i];
-		uint64_t begin = i ? l->base_ns : 0;
-		uint64_t end = i + 1 < t->timebase_count ? l[1].base_ns : UINT64_MAX;
-		/* 128 bits: a hostile line may have any times. */
-		__int128 ahead = (__int128)l->realtime_ns - l->base_ns;
-		__int128 from = r->wall_from_ns - ahead, to = r->wall_to_ns - ahead;
-
-		if (to < begin || from > end)
-			continue;
-		if (from < begin)
-			from = begin;
-		if (to > end)
-			to = end;
-		lo = from < lo ? (uint64_t)from : lo;
-		hi = to > hi ? (uint64_t)to : hi;
-	}
-	*from_ns = lo > *from_ns ? lo : *from_ns;
-	*to_ns = hi < *to_ns ? hi : *to_ns;
-}
 
 static bool machine_wanted(void *arg, uint32_t vm)
 {
 	const struct xvtrace_reader *r = arg;
 
-	return !r->machines || r->machines[xvt_lib_machine(r->trace, vm)->number];
+	return !r->choice.machines || r->choice.machines[xvt_lib_machine(r->trace, vm)->number];
 }
 
 /* The number in the file of the machine of an event; machine_count: it is not known. */
@@ -322,76 +110,33 @@ static uint32_t machine_of(const struct xvtrace_reader *r, const struct xvt_even
 /* Read the states. Returns 0, -ENOMEM or a read error. */
 static int begin_states(struct xvtrace_reader *r)
 {
-	struct xvt_states *s = &r->states;
+	struct xvt_states *s = &r->made.states;
 	int err = 0;
 
-	if (r->flags & XVTRACE_STATES)
+	if (r->choice.flags & XVTRACE_STATES)
 		err = xvt_states_read(s, r->trace->t, r->trace->machine_count);
 	/* Without states there is nothing to learn for. */
-	if (!err && r->flags & XVTRACE_GAPS && s->count)
-		err = xvt_gaps_init(&r->gaps, r->trace->ring_count);
+	if (!err && r->choice.flags & XVTRACE_GAPS && s->count)
+		err = xvt_gaps_init(&r->made.gaps, r->trace->ring_count);
 	return err;
-}
-
-/* Make what the reader needs to fetch records alone. */
-static int prepare_alone(struct xvtrace_reader *r)
-{
-	int err = 0;
-
-	if (r->flags & XVTRACE_RECLOCK && !r->reclock)
-		err = xvt_reclock_new(&r->reclock, r->trace->t);
-	if (!err && r->flags & XVTRACE_BOUND) {
-		if (r->reclock)
-			r->bound_ns = xvt_reclock_want_bounds(r->reclock);
-		else if (!r->bounds)
-			err = xvt_bounds_new(&r->bounds, r->trace->t);
-	}
-	return err;
-}
-
-static int begin_alone(struct xvtrace_reader *r)
-{
-	const uint64_t from_ns = r->range_from_ns, to_ns = r->range_to_ns;
-
-	if (!r->reclock)
-		return xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
-	return r->part_of || (r->whole && r->whole->part_of)
-		       ? xvt_reclock_begin_part(r->reclock, from_ns, to_ns)
-		       : xvt_reclock_begin(r->reclock, from_ns, to_ns);
-}
-
-/* Have the thread fetch no more. */
-static int end_by_thread(struct xvtrace_reader *r)
-{
-	int err;
-
-	xvt_ahead_free(r->by_thread);
-	r->by_thread = NULL;
-	err = prepare_alone(r);
-	return err ? err : begin_alone(r);
 }
 
 /* Go to the first state and the first record in the range that are not before ns. */
 static int begin_at(struct xvtrace_reader *r, uint64_t ns)
 {
-	uint64_t from_ns = ns > r->from_ns ? ns : r->from_ns, to_ns = r->to_ns;
-	struct xvt_states *s = &r->states;
+	struct xvt_states *s = &r->made.states;
+	uint64_t from_ns;
+	int err = xvt_reader_fetch_from(r, ns, &from_ns);
 
-	if (wall_given(r))
-		host_range(r, &from_ns, &to_ns);
-	r->range_from_ns = from_ns;
-	r->range_to_ns = to_ns;
 	for (s->at = 0; s->at < s->count && s->v[s->at].ns < from_ns;)
 		s->at++;
-	if (!r->by_thread)
-		return begin_alone(r);
-	return xvt_ahead_begin(r->by_thread, from_ns, to_ns) ? end_by_thread(r) : 0;
+	return err;
 }
 
 /* Number of machines of the whole. */
 static uint32_t machines_of(const struct xvtrace_reader *r)
 {
-	return (r->whole ? r->whole->trace : r->trace)->machine_count;
+	return (r->several.whole ? r->several.whole->trace : r->trace)->machine_count;
 }
 
 static void find_sources(struct xvtrace_reader *r)
@@ -406,26 +151,9 @@ static void find_sources(struct xvtrace_reader *r)
 			.ring = ring,
 			.machine = ring ? ring->machine : NULL,
 			.decoder = xvt_decoder_of_ring(&r->ds, i < rings ? i : UINT32_MAX),
-			.tally = &r->tally[ring ? ring->machine->number : machines_of(r) + 1],
+			.tally = &r->count.tally[ring ? ring->machine->number : machines_of(r) + 1],
 		};
 	}
-}
-
-/* Make what fetches the records. */
-static int prepare(struct xvtrace_reader *r)
-{
-	const bool reclock = r->flags & XVTRACE_RECLOCK;
-	int err = -EAGAIN;
-
-	if (r->background)
-		err = xvt_ahead_new(&r->by_thread, r->trace->t, reclock, r->background, r->slot);
-	if (err)
-		return err == -EAGAIN ? prepare_alone(r) : err;
-	if (r->flags & XVTRACE_BOUND && reclock)
-		r->bound_ns = xvt_ahead_want_bounds(r->by_thread);
-	else if (r->flags & XVTRACE_BOUND)
-		err = xvt_bounds_new(&r->bounds, r->trace->t);
-	return err;
 }
 
 static int begin(struct xvtrace_reader *r)
@@ -434,60 +162,58 @@ static int begin(struct xvtrace_reader *r)
 	int err;
 
 	r->begun = true;
-	r->tally = calloc((size_t)machines_of(r) + 2, sizeof(*r->tally));
+	r->count.tally = calloc((size_t)machines_of(r) + 2, sizeof(*r->count.tally));
 	r->sources = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->sources));
-	if (!r->tally || !r->sources)
+	if (!r->count.tally || !r->sources)
 		return -ENOMEM;
-	r->picky = r->machines || r->cpus || wall_given(r);
+	r->picky = r->choice.machines || r->choice.cpus || xvt_reader_by_wall(r);
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
 	if (!err)
 		find_sources(r);
 	if (!err)
 		err = begin_states(r);
-	if (!err && r->flags & XVTRACE_COUNTS) {
-		r->counted = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->counted));
-		err = r->counted ? 0 : -ENOMEM;
+	if (!err && r->choice.flags & XVTRACE_COUNTS) {
+		r->count.rings = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->count.rings));
+		err = r->count.rings ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = prepare(r);
-	r->learns = r->counted || r->states.count;
-	r->is_plain = !r->picky && !r->learns && !r->by_event && !r->limit;
+		err = xvt_reader_fetch_prepare(r);
+	r->learns = r->count.rings || r->made.states.count;
+	r->is_plain = !r->picky && !r->learns && !r->choice.by_event && !r->choice.limit;
 	return err ? err : begin_at(r, 0);
 }
 
 /* Forget what belongs to the place in time where the reader was. Returns 0 or -ENOMEM. */
 static int forget_place(struct xvtrace_reader *r)
 {
-	struct xvt_states *s = &r->states;
+	struct xvt_states *s = &r->made.states;
 	int err = 0;
 
 	r->last = 1;
 	r->given = 0;
-	r->current = NULL;
-	r->has_ahead = r->main_done = r->read_all = r->stopped = false;
+	r->several.current = NULL;
+	r->made.has_ahead = r->made.main_done = r->read_all = r->several.stopped = false;
 	if (s->last_ns)
 		memset(s->last_ns, 0, ((size_t)s->machines + 1) * sizeof(*s->last_ns));
-	if (r->gaps.rings) {
-		xvt_gaps_fini(&r->gaps);
-		r->gaps = (struct xvt_gaps){ 0 };
-		err = xvt_gaps_init(&r->gaps, r->trace->ring_count);
+	if (r->made.gaps.rings) {
+		xvt_gaps_fini(&r->made.gaps);
+		r->made.gaps = (struct xvt_gaps){ 0 };
+		err = xvt_gaps_init(&r->made.gaps, r->trace->ring_count);
 	}
 	return err;
 }
 
 int xvtrace_reader_seek(struct xvtrace_reader *r, uint64_t ns)
 {
-	int err = r->flags & XVTRACE_COUNTS ? -EINVAL : xvt_reader_begin(r);
+	int err = r->choice.flags & XVTRACE_COUNTS ? -EINVAL : xvt_reader_begin(r);
 
 	if (err)
 		return err;
 	err = forget_place(r);
-	for (size_t i = 0; i < r->member_count && !err; i++)
-		err = xvtrace_reader_seek(r->members[i], ns);
-	if (!err && !r->members) {
-		xvt_cursor_fini(&r->cursor);
+	for (size_t i = 0; i < r->several.count && !err; i++)
+		err = xvtrace_reader_seek(r->several.members[i], ns);
+	if (!err && !r->several.members)
 		err = begin_at(r, ns);
-	}
 	if (err)
 		r->last = err;
 	return err;
@@ -515,7 +241,7 @@ struct xvt_lib_type *xvt_lib_type_new(struct xvtrace_reader *r, struct xvt_event
 		return NULL;
 	type->reader = r;
 	type->wanted = XVT_TYPE_UNDECIDED;
-	type->pub.number = (r->whole ? r->whole : r)->type_count++;
+	type->pub.number = (r->several.whole ? r->several.whole : r)->type_count++;
 	type->pub.system = c->system;
 	type->pub.name = c->name;
 	type->pub.kernel_system = xvt_probed_system(c->system, c->name);
@@ -549,11 +275,11 @@ static int decide(struct xvtrace_reader *r, struct xvt_lib_type *type, bool is_e
 {
 	struct xvt_event_class *c = type->c;
 	/* The number of a type is no name that anybody asks for. */
-	const bool wanted = !r->globs ||
-			    xvt_globs_match(r->globs, c->system, c->name, is_event && !c->nameless);
+	const bool wanted = !r->choice.globs || xvt_globs_match(r->choice.globs, c->system, c->name,
+								is_event && !c->nameless);
 
-	if (r->filter && wanted) {
-		type->places = xvt_filter_places(r->filter, c, is_event);
+	if (r->choice.filter && wanted) {
+		type->places = xvt_filter_places(r->choice.filter, c, is_event);
 		if (!type->places)
 			return -ENOMEM;
 	}
@@ -574,8 +300,8 @@ static inline int set_type(struct xvtrace_reader *r, struct xvt_event_class *c, 
 
 static bool cpu_wanted(const struct xvtrace_reader *r, uint32_t cpu)
 {
-	for (size_t i = 0; i < r->cpu_count; i++)
-		if (cpu >= r->cpus[i].from && cpu <= r->cpus[i].to)
+	for (size_t i = 0; i < r->choice.cpu_count; i++)
+		if (cpu >= r->choice.cpus[i].from && cpu <= r->choice.cpus[i].to)
 			return true;
 	return false;
 }
@@ -584,19 +310,19 @@ static bool wall_wanted(const struct xvtrace_reader *r, uint64_t host_ns)
 {
 	uint64_t ns;
 
-	if (!wall_given(r))
+	if (!xvt_reader_by_wall(r))
 		return true;
 	ns = xvt_trace_wall_ns(r->trace->t, host_ns);
-	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
+	return ns >= r->choice.wall_from_ns && ns <= r->choice.wall_to_ns;
 }
 
 /* Whether the machine, the CPU and the time of the record are among those that were chosen. */
 static bool picked(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
 		   const struct xvtrace_ring *ring)
 {
-	if (r->machines && !(ring && r->machines[ring->machine->number]))
+	if (r->choice.machines && !(ring && r->choice.machines[ring->machine->number]))
 		return false;
-	if (r->cpus && !(ring && cpu_wanted(r, ring->cpu)))
+	if (r->choice.cpus && !(ring && cpu_wanted(r, ring->cpu)))
 		return false;
 	return wall_wanted(r, h->host_ns);
 }
@@ -605,15 +331,16 @@ static bool picked(const struct xvtrace_reader *r, const struct xvt_event_hdr *h
 static inline bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
 			  const struct xvtrace_ring *ring)
 {
-	if (xvt_unlikely(!xvt_is_event(h)) && !(r->flags & XVTRACE_ALL) && h->id != XVT_ID_LOST)
+	if (xvt_unlikely(!xvt_is_event(h)) && !(r->choice.flags & XVTRACE_ALL) &&
+	    h->id != XVT_ID_LOST)
 		return false;
 	return xvt_likely(!r->picky) || picked(r, h, ring);
 }
 
 static bool pid_wanted(const struct xvtrace_reader *r, int pid)
 {
-	for (size_t i = 0; i < r->pid_count; i++)
-		if (r->pids[i] == pid)
+	for (size_t i = 0; i < r->choice.pid_count; i++)
+		if (r->choice.pids[i] == pid)
 			return true;
 	return false;
 }
@@ -623,16 +350,16 @@ static bool content_wanted(const struct xvtrace_reader *r, const struct xvt_lib_
 {
 	const char *comm;
 
-	if (r->pids && !pid_wanted(r, e->pub.pid))
+	if (r->choice.pids && !pid_wanted(r, e->pub.pid))
 		return false;
-	if (r->comms) {
+	if (r->choice.comms) {
 		if (e->pub.pid < 0)
 			return false;
 		comm = xvtrace_event_comm(&e->pub);
-		if (!xvt_comms_match(r->comms, comm ? comm : XVT_COMM_UNKNOWN))
+		if (!xvt_comms_match(r->choice.comms, comm ? comm : XVT_COMM_UNKNOWN))
 			return false;
 	}
-	return !r->filter || xvt_filter_holds(r->filter, e);
+	return !r->choice.filter || xvt_filter_holds(r->choice.filter, e);
 }
 
 static uint64_t lost_count(const struct xvt_event *ev)
@@ -685,10 +412,10 @@ xvt_inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring,
 		e->pub.kind = lost ? XVTRACE_LOST : XVTRACE_RECORD;
 		e->pub.lost = lost ? lost_count(&e->ev) : 0;
 	}
-	if (r->bounds)
-		e->pub.bound_ns = xvt_bound_ns(r->bounds, h);
-	else if (r->bound_ns)
-		e->pub.bound_ns = *r->bound_ns;
+	if (r->fetch.bounds)
+		e->pub.bound_ns = xvt_bound_ns(r->fetch.bounds, h);
+	else if (r->fetch.bound_ns)
+		e->pub.bound_ns = *r->fetch.bound_ns;
 	/* What was measured after an event may have made its bound larger. */
 	if (xvt_unlikely(e->pub.bound_ns > XVT_SURE_NS && e->pub.bound_ns < XVT_NO_BOUND))
 		e->pub.flags |= XVTRACE_UNCONFIRMED;
@@ -698,7 +425,7 @@ xvt_inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring,
 static void note_hidden(struct xvtrace_reader *r, const struct xvt_lib_event *e)
 {
 	if (xvt_unlikely(e->ev.hdr->id == XVT_ID_LOST) && e->type->c->min_len >= XVT_LOST_LEN_LEAST)
-		r->lost_hidden += lost_count(&e->ev);
+		r->count.lost_hidden += lost_count(&e->ev);
 }
 
 /* -- states among them -------------------------------------------------------------- */
@@ -706,16 +433,16 @@ static void note_hidden(struct xvtrace_reader *r, const struct xvt_lib_event *e)
 /* Whether the next state comes before what happens at that time, and is in the range. */
 static bool state_is_next(const struct xvtrace_reader *r, uint64_t ns)
 {
-	const struct xvt_states *s = &r->states;
+	const struct xvt_states *s = &r->made.states;
 
-	return s->at < s->count && s->v[s->at].ns <= ns && s->v[s->at].ns <= r->range_to_ns;
+	return s->at < s->count && s->v[s->at].ns <= ns && s->v[s->at].ns <= r->fetch.to_ns;
 }
 
 /* 1: it is the event. 0: it is not wanted. Else -errno. */
 static int give_state(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
-	struct xvt_event_class *c = xvt_states_next(&r->states, &e->ev, &e->state);
+	struct xvt_event_class *c = xvt_states_next(&r->made.states, &e->ev, &e->state);
 	const struct xvt_state *of = e->state;
 	int type_wanted;
 
@@ -736,36 +463,7 @@ static int give_state(struct xvtrace_reader *r)
 					 .since_ns = of->since_ns };
 	return r->trace->machines[of->machine].known && type_wanted &&
 	       machine_wanted(r, of->machine) && wall_wanted(r, of->ns) &&
-	       (!r->by_event || content_wanted(r, e));
-}
-
-static inline int fetch_alone(struct xvtrace_reader *r, struct xvt_event *ev)
-{
-	return r->reclock ? xvt_reclock_next(r->reclock, ev) : xvt_cursor_next(&r->cursor, ev);
-}
-
-/* The thread gave no further record for which it can answer: go on alone behind those. */
-static __attribute__((noinline)) int go_on_alone(struct xvtrace_reader *r, struct xvt_event *ev)
-{
-	const uint64_t given = xvt_ahead_given(r->by_thread);
-	int got = end_by_thread(r);
-
-	if (got)
-		return got;
-	got = 1;
-	for (uint64_t i = 0; i <= given && got > 0; i++)
-		got = fetch_alone(r, ev);
-	return got;
-}
-
-static inline int fetch(struct xvtrace_reader *r, struct xvt_event *ev)
-{
-	int got;
-
-	if (!r->by_thread)
-		return fetch_alone(r, ev);
-	got = xvt_ahead_next(r->by_thread, ev);
-	return xvt_unlikely(got < 0) ? go_on_alone(r, ev) : got;
+	       (!r->choice.by_event || content_wanted(r, e));
 }
 
 static inline int next_record(struct xvtrace_reader *r)
@@ -773,28 +471,29 @@ static inline int next_record(struct xvtrace_reader *r)
 	struct xvt_lib_event *e = &r->event;
 	int got;
 
-	if (r->has_ahead) {
-		r->has_ahead = false;
-		e->ev = r->ahead;
+	if (r->made.has_ahead) {
+		r->made.has_ahead = false;
+		e->ev = r->made.ahead;
 		return 1;
 	}
-	got = r->main_done ? 0 : fetch(r, &e->ev);
-	r->main_done = got == 0;
+	got = r->made.main_done ? 0 : xvt_reader_fetch(r, &e->ev);
+	r->made.main_done = got == 0;
 	return got;
 }
 
 /* The machine's last event so far, for what is said of its end. */
 static void pass(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 {
-	if (xvt_unlikely(r->states.at < r->states.count) && ring && xvt_is_event(r->event.ev.hdr))
-		r->states.last_ns[machine_of(r, &r->event.ev)] = r->event.ev.hdr->host_ns;
+	if (xvt_unlikely(r->made.states.at < r->made.states.count) && ring &&
+	    xvt_is_event(r->event.ev.hdr))
+		r->made.states.last_ns[machine_of(r, &r->event.ev)] = r->event.ev.hdr->host_ns;
 }
 
 /* As give_state(), of a switch that is made. */
 static int give_gap(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
-	struct xvt_event_class *c = xvt_gaps_next(&r->gaps, r->trace->t, &e->ev);
+	struct xvt_event_class *c = xvt_gaps_next(&r->made.gaps, r->trace->t, &e->ev);
 	const struct xvtrace_ring *ring;
 	int type_wanted;
 
@@ -810,7 +509,7 @@ static int give_gap(struct xvtrace_reader *r)
 	fill(r, ring, ring ? ring->machine : NULL);
 	e->pub.flags |= XVTRACE_MADE;
 	e->pub.bound_ns = XVTRACE_NO_BOUND;
-	return !r->by_event || content_wanted(r, e);
+	return !r->choice.by_event || content_wanted(r, e);
 }
 
 /* Gives the states, and what is made of them, that come before the record that was fetched; `got`
@@ -821,19 +520,19 @@ static int states_before(struct xvtrace_reader *r, int got)
 	const struct xvt_event ahead = r->event.ev;
 	int given = 0;
 
-	while (!given && (r->gaps.active || state_is_next(r, ns))) {
-		if (r->gaps.active) {
+	while (!given && (r->made.gaps.active || state_is_next(r, ns))) {
+		if (r->made.gaps.active) {
 			given = give_gap(r);
 			continue;
 		}
 		given = give_state(r);
-		xvt_gaps_state(&r->gaps, r->event.state);
+		xvt_gaps_state(&r->made.gaps, r->event.state);
 	}
 	if (!got)
 		return given;
 	if (given > 0) {
-		r->ahead = ahead;
-		r->has_ahead = true;
+		r->made.ahead = ahead;
+		r->made.has_ahead = true;
 	} else {
 		r->event.ev = ahead;
 	}
@@ -843,7 +542,7 @@ static int states_before(struct xvtrace_reader *r, int got)
 static void count(struct xvtrace_reader *r, const struct xvt_event *ev)
 {
 	const uint32_t ring = xvt_event_ring(ev), rings = r->trace->ring_count;
-	struct xvt_counted *c = &r->counted[ring < rings ? ring : rings];
+	struct xvt_counted *c = &r->count.rings[ring < rings ? ring : rings];
 
 	xvt_count_record(&c->counts, &c->recorded, ev->hdr, ev->payload);
 }
@@ -855,9 +554,9 @@ static int learn(struct xvtrace_reader *r, const struct xvtrace_ring *ring,
 	const struct xvt_event *ev = &r->event.ev;
 
 	pass(r, ring);
-	if (r->counted)
+	if (r->count.rings)
 		count(r, ev);
-	return r->gaps.rings ? xvt_gaps_learn(&r->gaps, xvt_event_ring(ev), c, ev) : 0;
+	return r->made.gaps.rings ? xvt_gaps_learn(&r->made.gaps, xvt_event_ring(ev), c, ev) : 0;
 }
 
 static inline const struct xvt_lib_source *source_of(struct xvtrace_reader *r,
@@ -897,7 +596,7 @@ xvt_inline int give_record(struct xvtrace_reader *r, const bool is_plain)
 		return 0;
 	}
 	fill(r, of->ring, of->machine);
-	if (!is_plain && r->by_event && !content_wanted(r, e)) {
+	if (!is_plain && r->choice.by_event && !content_wanted(r, e)) {
 		note_hidden(r, e);
 		return 0;
 	}
@@ -913,15 +612,15 @@ static __attribute__((noinline)) int next_chosen(struct xvtrace_reader *r)
 	do {
 		got = next_record(r);
 		r->read_all = got == 0;
-		if (xvt_unlikely(got < 0 || (r->limit && r->given == r->limit)))
+		if (xvt_unlikely(got < 0 || (r->choice.limit && r->given == r->choice.limit)))
 			return got < 0 ? got : 0;
-		if (xvt_unlikely(r->states.at < r->states.count || r->gaps.active)) {
+		if (xvt_unlikely(r->made.states.at < r->made.states.count || r->made.gaps.active)) {
 			given = states_before(r, got);
 			if (given)
 				return given;
 		}
-		if (xvt_unlikely(!got || (*r->watch_flag &&
-					  !r->watch(r->watch_arg, r->event.ev.hdr->host_ns))))
+		if (xvt_unlikely(!got || (*r->watch.flag &&
+					  !r->watch.call(r->watch.arg, r->event.ev.hdr->host_ns))))
 			return 0;
 		given = give_record(r, false);
 	} while (!given);
@@ -939,12 +638,12 @@ static int next(struct xvtrace_reader *r)
 			if (got || !r->is_plain)
 				return got ? got : next_chosen(r);
 		}
-		got = fetch(r, &r->event.ev);
+		got = xvt_reader_fetch(r, &r->event.ev);
 		r->read_all = got == 0;
 		if (xvt_unlikely(got <= 0))
 			return got;
-		if (xvt_unlikely(*r->watch_flag &&
-				 !r->watch(r->watch_arg, r->event.ev.hdr->host_ns)))
+		if (xvt_unlikely(*r->watch.flag &&
+				 !r->watch.call(r->watch.arg, r->event.ev.hdr->host_ns)))
 			return 0;
 		given = give_record(r, true);
 	} while (!given);
@@ -958,34 +657,16 @@ static bool watch_member(void *arg, uint64_t ns)
 {
 	struct xvtrace_reader *whole = arg;
 
-	whole->stopped = whole->stopped || !whole->watch(whole->watch_arg, ns);
-	return !whole->stopped;
+	whole->several.stopped = whole->several.stopped || !whole->watch.call(whole->watch.arg, ns);
+	return !whole->several.stopped;
 }
 
 /* The choices are those of the whole, which also knows what nothing matched. */
-static void share_choices(const struct xvtrace_reader *r, struct xvtrace_reader *m,
-			  unsigned int slot)
+static void share(struct xvtrace_reader *r, struct xvtrace_reader *m, unsigned int slot)
 {
-	m->flags = r->flags;
-	m->machines = r->machines;
-	m->cpus = r->cpus;
-	m->cpu_count = r->cpu_count;
-	m->pids = r->pids;
-	m->pid_count = r->pid_count;
-	m->globs = r->globs;
-	m->comms = r->comms;
-	m->filter = r->filter;
-	m->by_event = r->by_event;
-	m->from_ns = r->from_ns;
-	m->to_ns = r->to_ns;
-	m->wall_from_ns = r->wall_from_ns;
-	m->wall_to_ns = r->wall_to_ns;
-	m->limit = r->limit;
-	m->watch_flag = r->watch_flag;
-	m->watch = watch_member;
-	m->watch_arg = (void *)r;
-	m->background = slot < (r->background ? r->background->slots : 0) ? r->background : NULL;
-	m->slot = slot;
+	m->choice = r->choice;
+	m->watch = (struct xvt_reader_watch){ r->watch.flag, watch_member, r };
+	xvt_reader_fetch_share(m, r, slot);
 }
 
 /* Fetches the next event of a member. Returns 0 or -errno. */
@@ -1002,12 +683,12 @@ int xvt_reader_begin(struct xvtrace_reader *r)
 
 	if (r->begun || err)
 		return err;
-	if (!r->members)
+	if (!r->several.members)
 		err = begin(r);
 	r->begun = true;
-	for (size_t i = 0; i < r->member_count && !err; i++) {
-		share_choices(r, r->members[i], (unsigned int)i);
-		err = xvt_reader_begin(r->members[i]);
+	for (size_t i = 0; i < r->several.count && !err; i++) {
+		share(r, r->several.members[i], (unsigned int)i);
+		err = xvt_reader_begin(r->several.members[i]);
 	}
 	if (err)
 		r->last = err;
@@ -1018,8 +699,8 @@ static int begin_several(struct xvtrace_reader *r)
 {
 	int err = xvt_reader_begin(r);
 
-	for (size_t i = 0; i < r->member_count && !err; i++)
-		err = advance(r->members[i]);
+	for (size_t i = 0; i < r->several.count && !err; i++)
+		err = advance(r->several.members[i]);
 	return err;
 }
 
@@ -1040,22 +721,22 @@ static bool is_before(const struct xvtrace_event *a, const struct xvtrace_event 
 static int next_of_several(struct xvtrace_reader *r)
 {
 	struct xvtrace_reader *first = NULL;
-	int err = r->current ? advance(r->current) : begin_several(r);
+	int err = r->several.current ? advance(r->several.current) : begin_several(r);
 
 	if (err)
 		return err;
 	r->read_all = true;
-	for (size_t i = 0; i < r->member_count; i++) {
-		struct xvtrace_reader *m = r->members[i];
+	for (size_t i = 0; i < r->several.count; i++) {
+		struct xvtrace_reader *m = r->several.members[i];
 
 		r->read_all = r->read_all && m->last == 0 && m->read_all;
 		if (m->last == 1 && (!first || is_before(&m->event.pub, &first->event.pub)))
 			first = m;
 	}
-	if (!first || r->stopped || (r->limit && r->given == r->limit))
+	if (!first || r->several.stopped || (r->choice.limit && r->given == r->choice.limit))
 		return 0;
 	r->given += first->event.pub.kind == XVTRACE_EVENT;
-	r->current = first;
+	r->several.current = first;
 	return 1;
 }
 
@@ -1063,147 +744,9 @@ int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 {
 	*event = NULL;
 	if (xvt_likely(r->last == 1))
-		r->last = xvt_likely(!r->members) ? next(r) : next_of_several(r);
+		r->last = xvt_likely(!r->several.members) ? next(r) : next_of_several(r);
 	if (xvt_likely(r->last == 1))
-		*event = xvt_likely(!r->members) ? &r->event.pub : &r->current->event.pub;
+		*event = xvt_likely(!r->several.members) ? &r->event.pub
+							 : &r->several.current->event.pub;
 	return r->last;
-}
-
-/* -- what was found ----------------------------------------------------------------- */
-
-int xvtrace_reader_unmatched(const struct xvtrace_reader *r, size_t number,
-			     struct xvtrace_unmatched *unmatched)
-{
-	return r->read_all && xvt_globs_unmatched(r->globs, number, unmatched) ? 0 : -ENOENT;
-}
-
-int xvtrace_reader_unmatched_comm(const struct xvtrace_reader *r, size_t number,
-				  struct xvtrace_unmatched *unmatched)
-{
-	return r->read_all && r->comms && xvt_globs_unmatched(r->comms->globs, number, unmatched)
-		       ? 0
-		       : -ENOENT;
-}
-
-int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *r, size_t number,
-				    struct xvtrace_error *error)
-{
-	return r->read_all && r->filter && xvt_filter_unmatched(r->filter, number, error) ? 0
-											  : -ENOENT;
-}
-
-const struct xvtrace_counts *xvtrace_reader_counts(struct xvtrace_reader *r, unsigned int ring)
-{
-	struct xvt_trace *t = r->trace->t;
-
-	if (!r->counted || !r->read_all || r->trace->part || !xvtrace_ring(r->trace, ring) ||
-	    (!r->stats && xvt_bounds_new(&r->stats, t)))
-		return NULL;
-	r->counts = r->counted[ring].counts;
-	xvt_conclude_counts(t, &r->counts, &r->counted[ring].recorded, &r->stats->rings[ring]);
-	return &r->counts;
-}
-
-uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *r)
-{
-	uint64_t sum = r->lost_hidden;
-
-	for (size_t i = 0; i < r->member_count; i++)
-		sum += r->members[i]->lost_hidden;
-	return sum;
-}
-
-uint64_t xvtrace_reader_nameless(const struct xvtrace_reader *r, unsigned int machine,
-				 uint64_t *events)
-{
-	uint64_t nameless = 0;
-
-	*events = 0;
-	if (machine >= r->trace->machine_count)
-		return 0;
-	if (r->tally) {
-		*events = r->tally[machine].events;
-		nameless = r->tally[machine].nameless;
-	}
-	for (size_t i = 0; i < r->member_count; i++) {
-		if (!r->members[i]->tally)
-			continue;
-		*events += r->members[i]->tally[machine].events;
-		nameless += r->members[i]->tally[machine].nameless;
-	}
-	return nameless;
-}
-
-uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)
-{
-	uint64_t sum = r->ds.left_out;
-
-	for (size_t i = 0; i < r->member_count; i++)
-		sum += r->members[i]->ds.left_out;
-	return sum;
-}
-
-int xvtrace_reader_left_format(const struct xvtrace_reader *r, unsigned int number,
-			       struct xvtrace_left_format *to)
-{
-	const struct xvt_left_format *f;
-
-	for (size_t i = 0; i < r->member_count; i++) {
-		const uint32_t count = r->members[i]->ds.left_format_count;
-
-		if (number < count)
-			return xvtrace_reader_left_format(r->members[i], number, to);
-		number -= count;
-	}
-	if (r->members || number >= r->ds.left_format_count)
-		return -ENOENT;
-	f = &r->ds.left_formats[number % XVT_LEFT_FORMATS];
-	*to = (struct xvtrace_left_format){ .machine = xvt_lib_machine(r->trace, f->vm)->number,
-					    .system = f->system,
-					    .event = f->event,
-					    .why = f->why };
-	return 0;
-}
-
-int xvtrace_reader_reclocked(struct xvtrace_reader *r, unsigned int ring,
-			     struct xvtrace_reclocked *to)
-{
-	const struct xvt_reclock_ring *of;
-	struct xvt_reclock_change c;
-	int err = 0;
-
-	if (!(r->flags & XVTRACE_RECLOCK))
-		return -EINVAL;
-	for (size_t i = 0; i < r->member_count; i++) {
-		struct xvtrace_reader *m = r->members[i];
-
-		m->flags = r->flags;
-		if (m->trace == xvt_several_of_ring(r->trace, ring))
-			return xvtrace_reader_reclocked(m, ring - m->trace->first_ring, to);
-	}
-	if (r->members || ring >= r->trace->ring_count)
-		return -ENOENT;
-	if (!r->reclock)
-		err = xvt_reclock_new(&r->reclock, r->trace->t);
-	if (err)
-		return err;
-	of = xvt_reclock_ring(r->reclock, ring);
-	err = xvt_reclock_change(of, &c);
-	if (err)
-		return err;
-	*to = (struct xvtrace_reclocked){
-		.source = xvtrace_source_name(of->nodes[0].source),
-		.max_before_ns = c.max_before,
-		.max_after_ns = c.max_after,
-		.half_before_ns = c.half_before,
-		.half_after_ns = c.half_after,
-		.samples = of->samples,
-		.epochs = of->epoch_count,
-	};
-	for (size_t e = 0; e < of->epoch_count; e++) {
-		to->epochs_constant += of->epochs[e].straight;
-		to->epochs_gaining += of->epochs[e].refined && !of->epochs[e].straight;
-		to->epochs_as_recorded += !of->epochs[e].refined;
-	}
-	return 0;
 }

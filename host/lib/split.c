@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "lib/parts.h"
@@ -54,9 +53,9 @@ static int weigh_all(struct weights *w, const struct xvtrace_reader *r)
 	int err = 0;
 
 	for (size_t i = 0; i < trace->member_count && !err; i++)
-		err = weigh(w, trace->members[i]->t, r->from_ns, r->to_ns);
+		err = weigh(w, trace->members[i]->t, r->choice.from_ns, r->choice.to_ns);
 	if (!trace->members)
-		err = weigh(w, trace->t, r->from_ns, r->to_ns);
+		err = weigh(w, trace->t, r->choice.from_ns, r->choice.to_ns);
 	if (!err && w->count)
 		qsort(w->of, w->count, sizeof(*w->of), by_time);
 	return err;
@@ -67,63 +66,28 @@ static int weigh_all(struct weights *w, const struct xvtrace_reader *r)
 static void set_ranges(const struct weights *w, const struct xvtrace_reader *r,
 		       struct xvtrace_reader **parts, unsigned int count)
 {
-	uint64_t sum = 0, border_ns = r->from_ns;
+	uint64_t sum = 0, border_ns = r->choice.from_ns;
 	size_t at = 0;
 
 	for (unsigned int i = 0; i < count; i++) {
-		parts[i]->from_ns = border_ns;
-		parts[i]->to_ns = r->to_ns;
+		parts[i]->choice.from_ns = border_ns;
+		parts[i]->choice.to_ns = r->choice.to_ns;
 		if (i + 1 == count)
 			break;
 		while (at < w->count && sum < w->events / count * (i + 1))
 			sum += w->of[at++].events;
 		if (at < w->count && w->of[at].ns > border_ns)
 			border_ns = w->of[at].ns;
-		if (border_ns > r->to_ns)
-			border_ns = r->to_ns;
+		if (border_ns > r->choice.to_ns)
+			border_ns = r->choice.to_ns;
 		if (border_ns)
-			parts[i]->to_ns = border_ns - 1;
+			parts[i]->choice.to_ns = border_ns - 1;
 		else
-			parts[i]->from_ns = 1, parts[i]->to_ns = 0;
+			parts[i]->choice.from_ns = 1, parts[i]->choice.to_ns = 0;
 	}
 }
 
 /* -- the parts ------------------------------------------------------------------------ */
-
-static int copy_array(void *to, const void *of, size_t count, size_t size)
-{
-	void **at = to;
-
-	if (!of)
-		return 0;
-	*at = malloc(count * size + 1);
-	if (*at && count)
-		memcpy(*at, of, count * size);
-	return *at ? 0 : -ENOMEM;
-}
-
-/* The choices are copied, because they also hold what matched them so far. */
-static int copy_choices(struct xvtrace_reader *to, const struct xvtrace_reader *r)
-{
-	int err = 0;
-
-	to->flags = r->flags;
-	to->wall_from_ns = r->wall_from_ns;
-	to->wall_to_ns = r->wall_to_ns;
-	to->by_event = r->by_event;
-	to->cpu_count = r->cpu_count;
-	to->pid_count = r->pid_count;
-	if (copy_array(&to->machines, r->machines, (size_t)r->trace->machine_count + 1,
-		       sizeof(*r->machines)) ||
-	    copy_array(&to->cpus, r->cpus, r->cpu_count, sizeof(*r->cpus)) ||
-	    copy_array(&to->pids, r->pids, r->pid_count, sizeof(*r->pids)))
-		return -ENOMEM;
-	for (const struct xvt_glob *g = r->globs; g && !err; g = g->next)
-		err = xvt_glob_add(&to->globs, g->text, g->leaves_out);
-	if (!err && r->filter)
-		err = xvtrace_reader_filter(to, xvt_filter_text(r->filter), NULL);
-	return err;
-}
 
 static int new_part(struct xvtrace_reader **out, struct xvtrace_reader *r)
 {
@@ -138,14 +102,14 @@ static int new_part(struct xvtrace_reader **out, struct xvtrace_reader *r)
 		xvtrace_close(trace);
 		return err;
 	}
-	(*out)->part_of = r->trace;
-	return copy_choices(*out, r);
+	(*out)->several.part_of = r->trace;
+	return xvt_choice_copy(*out, r);
 }
 
 /* A task's name may be known from an event of any part before. */
 static bool by_names(const struct xvtrace_reader *r)
 {
-	return r->comms || (r->filter && xvt_filter_has_names(r->filter));
+	return r->choice.comms || (r->choice.filter && xvt_filter_has_names(r->choice.filter));
 }
 
 int xvtrace_reader_split(struct xvtrace_reader *r, unsigned int count,
@@ -158,8 +122,8 @@ int xvtrace_reader_split(struct xvtrace_reader *r, unsigned int count,
 
 	if (r->begun)
 		return -EBUSY;
-	if (!count || r->flags & serial || r->limit || by_names(r) || r->trace->growing ||
-	    r->part_of)
+	if (!count || r->choice.flags & serial || r->choice.limit || by_names(r) ||
+	    r->trace->growing || r->several.part_of)
 		return -EINVAL;
 	err = weigh_all(&w, r);
 	while (made < count && !err) {
