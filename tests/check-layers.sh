@@ -14,8 +14,9 @@
 # 5. Each outside library has one file.
 # 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
 #    is used there alone.
-# 7. A machine: only session/machine_state.c sets its state. A session, a reader of the library:
-#    members of their parts are used, or written, in the files alone that parts.h names.
+# 7. A machine: only session/machine_state.c sets its state. A session, a reader of the library, a
+#    ring of the check: members of their parts are used, or written, in the files alone that the
+#    headers of these parts name.
 # 8. The guest's module, where `make guest` has built it: a file calls those further down in the list
 #    of guest/linux/xvtrace.h only.
 set -eu
@@ -318,7 +319,7 @@ uses_of() {
 # parts alone use it, or write it. ACCESS: what stands before the part. WHERE: what may have a use.
 owners() {
 	local header=$1 prefix=$2 access=$3 least=$4 folder=${1%/*} where=("${@:5}")
-	local part field kind files member element line
+	local part field kind files member element line read_only='const struct [a-z_]+ \*[^=]* = &'
 	[ "$(parts "$header" "$prefix" | wc -l)" -gt "$least" ] ||
 		complain "host/$header: no parts found, struct $prefix..."
 	while read -r part field kind files; do
@@ -335,7 +336,7 @@ owners() {
 			element="$member(\[[^]=]*\])?(\.[a-z_]+)*"
 			while IFS= read -r line; do
 				[ -z "$line" ] || complain "$line: $part.$field is written by $folder/${files[*]} alone"
-			done <<<"$(uses_of "$folder" "$element ?(=[^=]|=\$|[-+*/|&^]=|<<=|>>=|\+\+|--)|(\+\+|--)[a-z>-]*$element|[^&]&[a-z>-]*$element([^-a-z_.[]|\$)" "${files[@]}" "${header##*/}")"
+			done <<<"$(uses_of "$folder" "$element ?(=[^=]|=\$|[-+*/|&^]=|<<=|>>=|\+\+|--)|(\+\+|--)[a-z>-]*$element|[^&]&[a-z>-]*$element([^-a-z_.[]|\$)" "${files[@]}" "${header##*/}" | grep -vE "$read_only" || true)"
 			;;
 		none) complain "host/$header: no file is named that writes $part.$field" ;;
 		esac
@@ -343,6 +344,7 @@ owners() {
 }
 owners session/parts.h xvt_session_ '\b(s|session)->' 60 host
 owners lib/parts.h xvt_reader_ '(->|\.)' 40 host/lib
+owners view/verify_parts.h xvt_verify_ring_ '(->|\.)' 30 host/view
 
 # ------------------------------------------------------------------ the guest's module
 

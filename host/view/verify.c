@@ -238,13 +238,13 @@ static void fini(struct xvt_verify_state *v)
 	xvt_verify_places_fini(v);
 	xvt_reclock_free(v->reclock);
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
-		free(v->rings[i].nodes);
-		free(v->rings[i].epochs);
-		free(v->rings[i].rates);
+		free(v->rings[i].map.nodes);
+		free(v->rings[i].map.epochs);
+		free(v->rings[i].map.rates);
 		free(v->rings[i].proofs);
-		free(v->rings[i].heads);
-		free(v->rings[i].tail);
-		free(v->rings[i].away);
+		free(v->rings[i].heads.of);
+		free(v->rings[i].raw.tail);
+		free(v->rings[i].away.gaps);
 		xvt_verify_looks_fini(&v->rings[i]);
 	}
 	free(v->lines);

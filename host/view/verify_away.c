@@ -419,16 +419,16 @@ static bool has_gap(const struct xvt_verify_away *a, uint64_t lo, uint64_t hi)
 
 static uint64_t host_bound(const struct xvt_verify_state *v, const struct switched *s)
 {
-	return xvt_u64_sum(v->rings[s->host_ring].bound_ns_max, ROUND_NS);
+	return xvt_u64_sum(v->rings[s->host_ring].map.bound_ns_max, ROUND_NS);
 }
 
 static int add_away(struct xvt_verify_state *v, uint32_t ring, uint64_t lo, uint64_t hi)
 {
 	struct xvt_verify_ring *r = &v->rings[ring];
 
-	if (xvt_grow(&r->away, &r->away_room, r->nr_away + 1, sizeof(*r->away)))
+	if (xvt_grow(&r->away.gaps, &r->away.room, r->away.count + 1, sizeof(*r->away.gaps)))
 		return -ENOMEM;
-	r->away[r->nr_away++] = (struct xvt_verify_gap){ lo, hi };
+	r->away.gaps[r->away.count++] = (struct xvt_verify_gap){ lo, hi };
 	return 0;
 }
 
@@ -498,20 +498,21 @@ void xvt_verify_away_event(struct xvt_verify_state *v, const struct xvt_verify_r
 	uint64_t bound, lo, hi;
 	size_t n;
 
-	if (!r->epoch_count || h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+	if (!r->map.epoch_count || h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		return;
-	bound = xvt_u64_sum(xvt_verify_bound_ns(r, &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]),
-			    ROUND_NS);
+	bound = xvt_u64_sum(
+		xvt_verify_bound_ns(r, r->map.lane + !!(h->ring_flags & XVT_EVENT_F_LATE)),
+		ROUND_NS);
 	lo = h->host_ns > bound ? h->host_ns - bound : 0;
 	hi = xvt_u64_sum(h->host_ns, bound);
 	v->result->away_checked++;
-	n = XVT_COUNT_TO(r->away, r->nr_away, lo_ns, lo);
-	if (!n || hi > r->away[n - 1].hi_ns)
+	n = XVT_COUNT_TO(r->away.gaps, r->away.count, lo_ns, lo);
+	if (!n || hi > r->away.gaps[n - 1].hi_ns)
 		return;
 	xvt_verify_violation(v, XVT_VERIFY_RAN, xvt_ring_vm(v->t, ring),
 			     "%s: an event at %" PRIu64 " ns within %" PRIu64
 			     " ns, but its thread was on no CPU of the host from %" PRIu64
 			     " to %" PRIu64 " ns, by the host's switches",
 			     xvt_verify_ring_text(v, ring, text), h->host_ns, bound,
-			     r->away[n - 1].lo_ns, r->away[n - 1].hi_ns);
+			     r->away.gaps[n - 1].lo_ns, r->away.gaps[n - 1].hi_ns);
 }

@@ -39,7 +39,7 @@ static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n, 
 		return 0;
 	}
 	r = &v->rings[n->ring];
-	last = r->node_count ? &r->nodes[r->node_count - 1] : NULL;
+	last = r->map.node_count ? &r->map.nodes[r->map.node_count - 1] : NULL;
 	v->result->nodes++;
 	if (last && n->epoch < last->epoch)
 		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
@@ -60,10 +60,11 @@ static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n, 
 				     xvt_verify_ring_text(v, n->ring, text), n->host_ns, n->epoch);
 	xvt_verify_node_kind(v, n);
 	xvt_verify_segment(v, n, last);
-	if (xvt_grow(&r->nodes, &r->node_room, r->node_count + 1, sizeof(*r->nodes)))
+	if (xvt_grow(&r->map.nodes, &r->map.node_room, r->map.node_count + 1,
+		     sizeof(*r->map.nodes)))
 		return -ENOMEM;
-	r->nodes[r->node_count++] = *n;
-	r->carried += carried;
+	r->map.nodes[r->map.node_count++] = *n;
+	r->map.carried += carried;
 	return 0;
 }
 
@@ -75,8 +76,8 @@ static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n, 
 static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_clock_node *b = &r->nodes[i], *a, *n;
-	size_t seen = xvt_nodes_seen(r->nodes, i);
+	const struct xvt_clock_node *b = &r->map.nodes[i], *a, *n;
+	size_t seen = xvt_nodes_seen(r->map.nodes, i);
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t ns, off;
 
@@ -111,27 +112,27 @@ static int settle_bounds(struct xvt_verify_state *v, uint32_t ring)
 	struct xvt_verify_ring *r = &v->rings[ring];
 	int err;
 
-	for (size_t i = 0; i < r->node_count; i++)
+	for (size_t i = 0; i < r->map.node_count; i++)
 		check_seen(v, ring, i);
-	err = xvt_nodes_settle(r->nodes, r->node_count);
-	for (size_t i = 0; i < r->node_count; i++) {
-		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)
-			r->bound_ns_max = r->nodes[i].segment_bound_ns;
+	err = xvt_nodes_settle(r->map.nodes, r->map.node_count);
+	for (size_t i = 0; i < r->map.node_count; i++) {
+		if (r->map.nodes[i].segment_bound_ns > r->map.bound_ns_max)
+			r->map.bound_ns_max = r->map.nodes[i].segment_bound_ns;
 	}
 	return err;
 }
 
 static int split_epochs(struct xvt_verify_ring *r)
 {
-	r->epochs = calloc(r->node_count + 1, sizeof(*r->epochs));
-	if (!r->epochs)
+	r->map.epochs = calloc(r->map.node_count + 1, sizeof(*r->map.epochs));
+	if (!r->map.epochs)
 		return -ENOMEM;
-	for (size_t i = 0; i < r->node_count; i++) {
-		if (i && r->nodes[i].epoch == r->nodes[i - 1].epoch) {
-			r->epochs[r->epoch_count - 1].end = i + 1;
+	for (size_t i = 0; i < r->map.node_count; i++) {
+		if (i && r->map.nodes[i].epoch == r->map.nodes[i - 1].epoch) {
+			r->map.epochs[r->map.epoch_count - 1].end = i + 1;
 			continue;
 		}
-		r->epochs[r->epoch_count++] = (struct xvt_verify_epoch){ i, i + 1 };
+		r->map.epochs[r->map.epoch_count++] = (struct xvt_verify_epoch){ i, i + 1 };
 	}
 	return 0;
 }
@@ -140,8 +141,8 @@ static uint64_t extrapolate(const struct xvt_verify_ring *r, const struct xvt_cl
 			    uint64_t guest)
 {
 	bool after = guest >= n->guest;
-	uint64_t ns = after ? xvt_ticks_ns(guest - n->guest, r->hz)
-			    : xvt_ticks_up_ns(n->guest - guest, r->hz);
+	uint64_t ns = after ? xvt_ticks_ns(guest - n->guest, r->map.hz)
+			    : xvt_ticks_up_ns(n->guest - guest, r->map.hz);
 
 	if (ns > INT64_MAX)
 		ns = INT64_MAX; /* 292 years, the recorder's limit too */
@@ -155,14 +156,14 @@ static uint64_t map_at(const struct xvt_verify_ring *r, const struct xvt_verify_
 		       uint64_t guest, size_t *node)
 {
 	const struct xvt_clock_node *a, *b;
-	size_t at = *node >= e->first && *node < e->end && r->nodes[*node].guest <= guest
+	size_t at = *node >= e->first && *node < e->end && r->map.nodes[*node].guest <= guest
 			    ? *node
 			    : e->first;
 
-	while (at + 1 < e->end && r->nodes[at + 1].guest <= guest)
+	while (at + 1 < e->end && r->map.nodes[at + 1].guest <= guest)
 		at++;
 	*node = at;
-	a = &r->nodes[at];
+	a = &r->map.nodes[at];
 	if (guest < a->guest || at + 1 == e->end)
 		return extrapolate(r, a, guest);
 	b = a + 1;
@@ -178,8 +179,8 @@ static uint64_t map_at(const struct xvt_verify_ring *r, const struct xvt_verify_
 static bool is_right_before(const struct xvt_verify_ring *r, size_t epoch,
 			    const struct xvt_event_hdr *h, uint64_t ns)
 {
-	return r->carried && !epoch && h->guest_clock < r->nodes[0].guest &&
-	       xvt_u64_apart(ns, h->host_ns) <= r->nodes[0].segment_bound_ns;
+	return r->map.carried && !epoch && h->guest_clock < r->map.nodes[0].guest &&
+	       xvt_u64_apart(ns, h->host_ns) <= r->map.nodes[0].segment_bound_ns;
 }
 
 /*
@@ -194,22 +195,22 @@ static bool time_is_right(struct xvt_verify_ring *r, struct xvt_verify_place *p,
 	bool first = true;
 
 	*expected = 0;
-	for (; e < r->epoch_count && e - p->epoch < EPOCHS_AHEAD; e++) {
+	for (; e < r->map.epoch_count && e - p->epoch < EPOCHS_AHEAD; e++) {
 		size_t node = p->node;
-		uint64_t ns = map_at(r, &r->epochs[e], h->guest_clock, &node);
+		uint64_t ns = map_at(r, &r->map.epochs[e], h->guest_clock, &node);
 
 		/*
 		 * The recorder extrapolated from the last node that it had; nodes between that
 		 * node and the event may have come later.
 		 */
 		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
-			for (size_t n = node + 1; ns != h->host_ns && n-- > r->epochs[e].first;)
-				ns = extrapolate(r, &r->nodes[n], h->guest_clock);
+			for (size_t n = node + 1; ns != h->host_ns && n-- > r->map.epochs[e].first;)
+				ns = extrapolate(r, &r->map.nodes[n], h->guest_clock);
 		}
 		/* After an epoch's end: no later than the begin of the next. */
-		if (ns != h->host_ns && e + 1 < r->epoch_count &&
-		    ns > r->nodes[r->epochs[e + 1].first].host_ns)
-			ns = r->nodes[r->epochs[e + 1].first].host_ns;
+		if (ns != h->host_ns && e + 1 < r->map.epoch_count &&
+		    ns > r->map.nodes[r->map.epochs[e + 1].first].host_ns)
+			ns = r->map.nodes[r->map.epochs[e + 1].first].host_ns;
 		if (first)
 			*expected = ns;
 		first = false;
@@ -225,7 +226,7 @@ static bool time_is_right(struct xvt_verify_ring *r, struct xvt_verify_place *p,
 void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		     const struct xvt_event_hdr *h)
 {
-	struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	struct xvt_verify_place *p = &r->map.lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t expected;
@@ -239,12 +240,12 @@ void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	} else if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
 		p->any = false; /* a guess, and nothing is claimed of it */
 		return;
-	} else if (!r->epoch_count) {
+	} else if (!r->map.epoch_count) {
 		v->result->unplaced++;
 	} else if (!v->looks_whole && !time_is_right(r, p, h, &expected)) {
 		p->any = false; /* its look may be lost, and nothing is claimed of it */
 		return;
-	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
+	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->map.epoch_count) {
 		xvt_verify_violation(v, XVT_VERIFY_TIME, xvt_ring_vm(v->t, ring),
 				     "%s: guest clock goes back inside an epoch: %" PRIu64
 				     " after %" PRIu64 ", at %" PRIu64 " ns",
@@ -321,11 +322,11 @@ static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
 static uint64_t gained_unseen(const struct xvt_verify_ring *r, const struct xvt_verify_epoch *e,
 			      size_t node)
 {
-	const struct xvt_clock_node *a = &r->nodes[node], *b = a + 1;
+	const struct xvt_clock_node *a = &r->map.nodes[node], *b = a + 1;
 
-	if (node + 1 >= e->end || xvt_verify_hz_at(r, node + 1) == r->hz)
+	if (node + 1 >= e->end || xvt_verify_hz_at(r, node + 1) == r->map.hz)
 		return 0;
-	return xvt_u64_apart(b->host_ns - a->host_ns, xvt_ticks_ns(b->guest - a->guest, r->hz));
+	return xvt_u64_apart(b->host_ns - a->host_ns, xvt_ticks_ns(b->guest - a->guest, r->map.hz));
 }
 
 /* The sample's interval must overlap the map with its bound. */
@@ -344,26 +345,27 @@ int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample 
 		return 0;
 	}
 	r = &v->rings[s->ring];
-	r->samples++;
+	r->map.samples++;
 	xvt_verify_sample_kind(v, s);
 	if (s->host_clock_hi < s->host_clock_lo)
 		xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
 				     "%s: a clock sample whose host times are the wrong way round",
 				     xvt_verify_ring_text(v, s->ring, text));
-	for (size_t e = 0; e < r->epoch_count; e++) {
-		const struct xvt_verify_epoch *epoch = &r->epochs[e];
+	for (size_t e = 0; e < r->map.epoch_count; e++) {
+		const struct xvt_verify_epoch *epoch = &r->map.epochs[e];
 		size_t node = 0;
 		uint64_t ns, bound;
 
-		if (r->nodes[epoch->first].epoch != s->epoch)
+		if (r->map.nodes[epoch->first].epoch != s->epoch)
 			continue;
 		ns = map_at(r, epoch, s->guest, &node);
 		/* The node made from this sample was cut off at the file's end. */
-		if (!v->t->ended && node + 1 == r->node_count && s->guest > r->nodes[node].guest)
+		if (!v->t->ended && node + 1 == r->map.node_count &&
+		    s->guest > r->map.nodes[node].guest)
 			return 0;
-		bound = r->nodes[node].segment_bound_ns;
-		if (node + 1 < epoch->end && r->nodes[node + 1].segment_bound_ns > bound)
-			bound = r->nodes[node + 1].segment_bound_ns;
+		bound = r->map.nodes[node].segment_bound_ns;
+		if (node + 1 < epoch->end && r->map.nodes[node + 1].segment_bound_ns > bound)
+			bound = r->map.nodes[node + 1].segment_bound_ns;
 		bound = xvt_u64_sum(bound, gained_unseen(r, epoch, node));
 		bound = xvt_u64_sum(bound, 2); /* rounding of two conversions */
 		if (xvt_u64_sum(ns, bound) < lo || (ns > bound && ns - bound > hi))
@@ -376,7 +378,8 @@ int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample 
 					     hi, ns, bound);
 		return xvt_verify_prove(v, r, epoch, s, lo, hi);
 	}
-	if (!v->t->ended && (!r->node_count || s->epoch > r->nodes[r->node_count - 1].epoch))
+	if (!v->t->ended &&
+	    (!r->map.node_count || s->epoch > r->map.nodes[r->map.node_count - 1].epoch))
 		return 0;
 	xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
 			     "%s: clock sample of epoch %u, which has no node",
@@ -391,8 +394,8 @@ int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample 
  */
 uint64_t xvt_verify_bound_ns(const struct xvt_verify_ring *r, const struct xvt_verify_place *p)
 {
-	const struct xvt_verify_epoch *e = &r->epochs[p->epoch];
-	const struct xvt_clock_node *a = &r->nodes[p->node], *b = a + 1;
+	const struct xvt_verify_epoch *e = &r->map.epochs[p->epoch];
+	const struct xvt_clock_node *a = &r->map.nodes[p->node], *b = a + 1;
 	uint64_t apart;
 
 	if (p->beside)
@@ -401,9 +404,9 @@ uint64_t xvt_verify_bound_ns(const struct xvt_verify_ring *r, const struct xvt_v
 		return b->segment_bound_ns;
 	apart = p->guest > a->guest ? p->guest - a->guest : a->guest - p->guest;
 	if (!apart)
-		return r->bound_ns_max;
-	apart = (uint64_t)((unsigned __int128)apart * 1000000000u / r->hz / 1024);
-	return r->bound_ns_max + CREEP_NS + apart * CREEP_PER_1024;
+		return r->map.bound_ns_max;
+	apart = (uint64_t)((unsigned __int128)apart * 1000000000u / r->map.hz / 1024);
+	return r->map.bound_ns_max + CREEP_NS + apart * CREEP_PER_1024;
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -419,7 +422,7 @@ void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 		     const struct xvt_event *ev)
 {
 	const struct xvt_event_hdr *h = ev->hdr;
-	const struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	const struct xvt_verify_place *p = &r->map.lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	uint32_t ring = xvt_event_ring(ev);
 	const struct xvt_mark_seen *seen;
 	char text[XVT_VERIFY_RING_TEXT];
@@ -430,7 +433,7 @@ void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 		return;
 	memcpy(&mark, ev->payload, sizeof(mark));
 	seen = xvt_marks_take(&v->marks, ring, mark.number);
-	if (!seen || !r->epoch_count ||
+	if (!seen || !r->map.epoch_count ||
 	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		return;
 	v->result->marks_checked++;
@@ -454,16 +457,16 @@ void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 static bool place_before(const struct xvt_verify_ring *r, const struct xvt_verify_place *p,
 			 uint64_t guest, struct xvt_verify_place *before)
 {
-	const struct xvt_verify_epoch *e = &r->epochs[p->epoch];
+	const struct xvt_verify_epoch *e = &r->map.epochs[p->epoch];
 	unsigned int back;
 
 	*before = *p;
 	before->guest = guest;
-	for (back = 0;
-	     back < NODES_BACK && before->node > e->first && r->nodes[before->node].guest > guest;
+	for (back = 0; back < NODES_BACK && before->node > e->first &&
+		       r->map.nodes[before->node].guest > guest;
 	     back++)
 		before->node--;
-	return guest <= p->guest && r->nodes[before->node].guest <= guest &&
+	return guest <= p->guest && r->map.nodes[before->node].guest <= guest &&
 	       before->node + 1 < e->end;
 }
 
@@ -515,7 +518,7 @@ void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 		     const struct xvt_event *ev)
 {
 	const struct xvt_event_hdr *h = ev->hdr;
-	const struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	const struct xvt_verify_place *p = &r->map.lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	uint64_t ns, says, error, off;
 	struct xvt_clock_sync sync;
 	char text[XVT_VERIFY_RING_TEXT];
@@ -524,11 +527,11 @@ void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 	if (h->len < sizeof(sync))
 		return;
 	memcpy(&sync, ev->payload, sizeof(sync));
-	if (sync.reason != XVT_SYNC_PAIR || !r->epoch_count ||
+	if (sync.reason != XVT_SYNC_PAIR || !r->map.epoch_count ||
 	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) ||
 	    !place_before(r, p, sync.clock, &before))
 		return;
-	ns = map_at(r, &r->epochs[before.epoch], before.guest, &before.node);
+	ns = map_at(r, &r->map.epochs[before.epoch], before.guest, &before.node);
 	if (!wall_clock(v, ns, sync.realtime_ns, &says, &error))
 		return;
 	v->result->pairs_checked++;
@@ -560,12 +563,12 @@ void xvt_verify_ran(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t bound;
 
-	if (!v->spans.count || !r->epoch_count ||
+	if (!v->spans.count || !r->map.epoch_count ||
 	    (info->type != XVT_RING_VCPU && info->type != XVT_RING_BARE) ||
 	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		return;
-	bound = xvt_u64_sum(xvt_verify_bound_ns(r, &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]),
-			    2);
+	bound = xvt_u64_sum(
+		xvt_verify_bound_ns(r, &r->map.lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]), 2);
 	switch (xvt_spans_ran(&v->spans, info->vm, info->hw_id, minus(h->host_ns, bound),
 			      xvt_u64_sum(h->host_ns, bound), &before, &after)) {
 	case XVT_RAN_UNKNOWN:
@@ -677,11 +680,12 @@ static int note_rate(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 	if (info.ring >= v->t->ring_count)
 		return 0;
 	r = &v->rings[info.ring];
-	if (r->nr_rates && r->rates[r->nr_rates - 1].hz == info.clock_hz)
+	if (r->map.nr_rates && r->map.rates[r->map.nr_rates - 1].hz == info.clock_hz)
 		return 0;
-	if (xvt_grow(&r->rates, &r->rates_room, r->nr_rates + 1, sizeof(*r->rates)))
+	if (xvt_grow(&r->map.rates, &r->map.rates_room, r->map.nr_rates + 1, sizeof(*r->map.rates)))
 		return -ENOMEM;
-	r->rates[r->nr_rates++] = (struct xvt_verify_rate){ r->node_count, info.clock_hz };
+	r->map.rates[r->map.nr_rates++] =
+		(struct xvt_verify_rate){ r->map.node_count, info.clock_hz };
 	return 0;
 }
 
@@ -726,18 +730,18 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
 		uint32_t vm = xvt_ring_vm(t, i);
 
-		v->rings[i].first_ns = UINT64_MAX;
+		v->rings[i].seen.first_ns = UINT64_MAX;
 		err = settle_bounds(v, i);
 		if (!err)
 			err = split_epochs(&v->rings[i]);
 		if (!err)
 			err = xvt_verify_settle_looks(&v->rings[i]);
 		if (vm < t->vm_count && t->vms[vm].known)
-			v->rings[i].hz = t->vms[vm].info.clock_hz;
+			v->rings[i].map.hz = t->vms[vm].info.clock_hz;
 		if (t->rings[i].known && t->rings[i].info.clock_hz)
-			v->rings[i].hz = t->rings[i].info.clock_hz;
-		if (!v->rings[i].hz)
-			v->rings[i].hz = host_hz ? host_hz : 1000000000;
+			v->rings[i].map.hz = t->rings[i].info.clock_hz;
+		if (!v->rings[i].map.hz)
+			v->rings[i].map.hz = host_hz ? host_hz : 1000000000;
 	}
 	return err;
 }

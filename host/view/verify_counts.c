@@ -20,10 +20,11 @@ void xvt_verify_take_stats(struct xvt_verify_state *v, const struct xvt_chunk_bu
 				     "counters of ring %u, which the trace does not have", st.ring);
 		return;
 	}
-	v->rings[st.ring].stats = st;
-	v->rings[st.ring].has_stats = true;
-	v->rings[st.ring].tells_all = b->len >= offsetof(struct xvt_ring_stats, overwritten_doubt) +
-							sizeof(st.overwritten_doubt);
+	v->rings[st.ring].told.stats = st;
+	v->rings[st.ring].told.has_stats = true;
+	v->rings[st.ring].told.tells_all =
+		b->len >=
+		offsetof(struct xvt_ring_stats, overwritten_doubt) + sizeof(st.overwritten_doubt);
 }
 
 static void differs(struct xvt_verify_state *v, uint32_t ring, const char *what, uint64_t counted,
@@ -40,18 +41,18 @@ static void differs(struct xvt_verify_state *v, uint32_t ring, const char *what,
 /* The last node that was measured; NULL: there is none. */
 static const struct xvt_clock_node *last_measured(const struct xvt_verify_ring *r)
 {
-	size_t i = r->node_count;
+	size_t i = r->map.node_count;
 
-	while (i && r->nodes[i - 1].source == XVT_SOURCE_DRAIN)
+	while (i && r->map.nodes[i - 1].source == XVT_SOURCE_DRAIN)
 		i--;
-	return i ? &r->nodes[i - 1] : NULL;
+	return i ? r->map.nodes + i - 1 : NULL;
 }
 
 /* The greatest bound that the counters claim is no less than any that a reader computes. */
 static void check_bound(struct xvt_verify_state *v, uint32_t ring, uint64_t bound_ns,
 			const char *what)
 {
-	const uint64_t most_ns = v->rings[ring].stats.bound_ns_max;
+	const uint64_t most_ns = v->rings[ring].told.stats.bound_ns_max;
 	char text[XVT_VERIFY_RING_TEXT];
 
 	if (most_ns < bound_ns)
@@ -66,17 +67,17 @@ static void check_clock(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
 	const struct xvt_clock_node *last = last_measured(r);
-	const struct xvt_ring_stats *s = &r->stats;
+	const struct xvt_ring_stats *s = &r->told.stats;
 	char text[XVT_VERIFY_RING_TEXT];
 
-	differs(v, ring, "clock samples", r->samples, s->samples);
-	if (r->node_count)
-		differs(v, ring, "clock epochs", r->nodes[r->node_count - 1].epoch + 1ull,
+	differs(v, ring, "clock samples", r->map.samples, s->samples);
+	if (r->map.node_count)
+		differs(v, ring, "clock epochs", r->map.nodes[r->map.node_count - 1].epoch + 1ull,
 			s->epochs);
 	if (last)
 		differs(v, ring, "source of the clock", last->source, s->source);
-	check_bound(v, ring, r->bound_ns_max, "one of its clock's segments");
-	check_bound(v, ring, r->beside_ns_max, "an event beside them");
+	check_bound(v, ring, r->map.bound_ns_max, "one of its clock's segments");
+	check_bound(v, ring, r->looked.beside_ns_max, "an event beside them");
 	if (s->source > XVT_SOURCE_SEEN || s->rejected & ~SOURCES_ALL)
 		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
 				     "%s: the counters name a source of clocks that is unknown",
@@ -87,17 +88,18 @@ static void check_clock(struct xvt_verify_state *v, uint32_t ring)
 static void check_whole(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
+	const struct xvt_ring_stats *s = &r->told.stats;
 	char text[XVT_VERIFY_RING_TEXT];
 
-	differs(v, ring, "bad bytes, by its LOST records", r->recorded.bad_bytes, s->bad_bytes);
+	differs(v, ring, "bad bytes, by its LOST records", r->seen.recorded.bad_bytes,
+		s->bad_bytes);
 	/* Records that were given back are placed, too. */
-	if (r->astray > s->clock_violations ||
-	    s->clock_violations - r->astray > xvt_u64_sum(s->discarded, s->dropped))
+	if (r->seen.astray > s->clock_violations ||
+	    s->clock_violations - r->seen.astray > xvt_u64_sum(s->discarded, s->dropped))
 		xvt_verify_violation(
 			v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
 			"%s: %" PRIu64 " records contradict their clock, the counters say %" PRIu64,
-			xvt_verify_ring_text(v, ring, text), r->astray, s->clock_violations);
+			xvt_verify_ring_text(v, ring, text), r->seen.astray, s->clock_violations);
 }
 
 /*
@@ -110,14 +112,15 @@ static void check_whole(struct xvt_verify_state *v, uint32_t ring)
 static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
+	const struct xvt_ring_stats *s = &r->told.stats;
 	const bool laps = v->t->rings[ring].info.mode == XVT_ENABLE_OVERWRITE;
 	const uint64_t inside = laps ? XVT_MAXNEST : 0;
 
-	if (r->tells_all)
-		return r->recorded.overwritten >= s->overwritten &&
-		       r->recorded.overwritten <= xvt_u64_sum(s->overwritten, s->overwritten_doubt);
-	return r->recorded.overwritten <=
+	if (r->told.tells_all)
+		return r->seen.recorded.overwritten >= s->overwritten &&
+		       r->seen.recorded.overwritten <=
+			       xvt_u64_sum(s->overwritten, s->overwritten_doubt);
+	return r->seen.recorded.overwritten <=
 	       xvt_u64_sum(s->overwritten, xvt_u64_sum(s->in_flight, inside));
 }
 
@@ -125,44 +128,45 @@ static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
 static void check_losses(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
+	const struct xvt_ring_stats *s = &r->told.stats;
 	char text[XVT_VERIFY_RING_TEXT];
 
 	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
-		if (r->recorded.lost[i] != s->lost[i])
+		if (r->seen.recorded.lost[i] != s->lost[i])
 			xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 					     "%s: its records tell of %" PRIu64
 					     " lost (%s), the counters say %" PRIu64,
 					     xvt_verify_ring_text(v, ring, text),
-					     r->recorded.lost[i], xvt_lost_name(i), s->lost[i]);
+					     r->seen.recorded.lost[i], xvt_lost_name(i),
+					     s->lost[i]);
 	}
 	if (!overwritten_fits(v, ring))
 		xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 				     "%s: its records tell of %" PRIu64
 				     " overwritten, the counters say %" PRIu64,
-				     xvt_verify_ring_text(v, ring, text), r->recorded.overwritten,
-				     s->overwritten);
-	if (r->recorded.dropped != s->dropped)
+				     xvt_verify_ring_text(v, ring, text),
+				     r->seen.recorded.overwritten, s->overwritten);
+	if (r->seen.recorded.dropped != s->dropped)
 		xvt_verify_violation(
 			v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 			"%s: its records tell of %" PRIu64 " dropped, the counters say %" PRIu64,
-			xvt_verify_ring_text(v, ring, text), r->recorded.dropped, s->dropped);
+			xvt_verify_ring_text(v, ring, text), r->seen.recorded.dropped, s->dropped);
 }
 
 void xvt_verify_counts(struct xvt_verify_state *v, uint32_t ring)
 {
 	struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
+	const struct xvt_ring_stats *s = &r->told.stats;
 	uint64_t sum = s->events + s->discarded + s->overwritten + s->dropped + s->in_flight;
 	char text[XVT_VERIFY_RING_TEXT];
 
 	if (!v->t->ended || v->t->damage_count)
 		return;
-	if (!r->has_stats) {
-		if (r->events)
+	if (!r->told.has_stats) {
+		if (r->seen.events)
 			xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
 					     "%s: %" PRIu64 " events but no counters",
-					     xvt_verify_ring_text(v, ring, text), r->events);
+					     xvt_verify_ring_text(v, ring, text), r->seen.events);
 		return;
 	}
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
@@ -172,20 +176,22 @@ void xvt_verify_counts(struct xvt_verify_state *v, uint32_t ring)
 				     "%s: attempted %" PRIu64
 				     " is not the sum of what became of them, %" PRIu64,
 				     xvt_verify_ring_text(v, ring, text), s->attempted, sum);
-	if (s->events != r->events || s->late != r->late || s->backlog != r->backlog ||
-	    s->unconfirmed != r->unconfirmed || s->recovered != r->recovered)
+	if (s->events != r->seen.events || s->late != r->seen.late ||
+	    s->backlog != r->seen.backlog || s->unconfirmed != r->seen.unconfirmed ||
+	    s->recovered != r->seen.recovered)
 		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
 				     "%s: counted %" PRIu64 " events, %" PRIu64 " late, %" PRIu64
 				     " backlog, %" PRIu64 " unconfirmed, %" PRIu64
 				     " recovered; the counters say %" PRIu64 ", %" PRIu64
 				     ", %" PRIu64 ", %" PRIu64 ", %" PRIu64,
-				     xvt_verify_ring_text(v, ring, text), r->events, r->late,
-				     r->backlog, r->unconfirmed, r->recovered, s->events, s->late,
-				     s->backlog, s->unconfirmed, s->recovered);
+				     xvt_verify_ring_text(v, ring, text), r->seen.events,
+				     r->seen.late, r->seen.backlog, r->seen.unconfirmed,
+				     r->seen.recovered, s->events, s->late, s->backlog,
+				     s->unconfirmed, s->recovered);
 	check_losses(v, ring);
-	if (r->events && (s->first_ns || s->last_ns)) {
-		differs(v, ring, "time of its first event", r->first_ns, s->first_ns);
-		differs(v, ring, "time of its last event", r->last_ns, s->last_ns);
+	if (r->seen.events && (s->first_ns || s->last_ns)) {
+		differs(v, ring, "time of its first event", r->seen.first_ns, s->first_ns);
+		differs(v, ring, "time of its last event", r->seen.last_ns, s->last_ns);
 	}
 	check_clock(v, ring);
 	if (!v->t->info.set_number)

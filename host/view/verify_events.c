@@ -59,10 +59,10 @@ static int add_lost(struct xvt_verify_state *v, const struct xvt_event *ev)
 	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
 		return 0;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		r->recorded.lost[i] += lost.lost[i];
-	r->recorded.overwritten += lost.overwritten;
-	r->recorded.dropped += lost.dropped;
-	r->recorded.bad_bytes += lost.bad_bytes;
+		r->seen.recorded.lost[i] += lost.lost[i];
+	r->seen.recorded.overwritten += lost.overwritten;
+	r->seen.recorded.dropped += lost.dropped;
+	r->seen.recorded.bad_bytes += lost.bad_bytes;
 	if (lost.rolled_back > 1)
 		xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, xvt_event_ring(ev)),
 				     "ring %u: a loss says %" PRIu64 " of 0 or 1",
@@ -78,17 +78,17 @@ static void count(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	if (!xvt_is_event(h))
 		return;
 	v->result->events++;
-	r->events++;
-	if (xvt_unlikely(h->host_ns < r->first_ns))
-		r->first_ns = h->host_ns;
-	if (h->host_ns > r->last_ns)
-		r->last_ns = h->host_ns;
+	r->seen.events++;
+	if (xvt_unlikely(h->host_ns < r->seen.first_ns))
+		r->seen.first_ns = h->host_ns;
+	if (h->host_ns > r->seen.last_ns)
+		r->seen.last_ns = h->host_ns;
 	if (f & XVT_EVENT_F_BACKLOG)
-		r->backlog++;
+		r->seen.backlog++;
 	else if (f & XVT_EVENT_F_LATE)
-		r->late++;
-	r->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
-	r->recovered += !!(f & XVT_EVENT_F_RECOVERED);
+		r->seen.late++;
+	r->seen.unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
+	r->seen.recovered += !!(f & XVT_EVENT_F_RECOVERED);
 }
 
 static uint64_t exchange_bound(const struct xvt_verify_state *v, const struct xvt_event *ev)
@@ -96,9 +96,9 @@ static uint64_t exchange_bound(const struct xvt_verify_state *v, const struct xv
 	const struct xvt_verify_ring *r = &v->rings[xvt_event_ring(ev)];
 	uint32_t f = ev->hdr->ring_flags;
 
-	if (!r->epoch_count || f & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+	if (!r->map.epoch_count || f & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		return XVT_EXCHANGE_GUESS;
-	return xvt_u64_sum(xvt_verify_bound_ns(r, &r->lane[!!(f & XVT_EVENT_F_LATE)]), 2);
+	return xvt_u64_sum(xvt_verify_bound_ns(r, r->map.lane + !!(f & XVT_EVENT_F_LATE)), 2);
 }
 
 /* Add the exchange, such as "xvt-ping send 12", of a marker or a text. Returns 0 or -ENOMEM. */
@@ -148,7 +148,7 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 					    "flagged late",
 				     h->host_ns);
 	if (xvt_unlikely(h->ring_flags & XVT_EVENT_F_CLOCK))
-		v->rings[ring].astray++;
+		v->rings[ring].seen.astray++;
 	err = xvt_verify_place(v, ev, type);
 	if (xvt_events_decoded(&v->it, ev) && xvt_is_event(h)) /* the host's own have no position */
 		xvt_verify_count_head(&v->rings[ring], late);
@@ -164,16 +164,18 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 	if (err)
 		return err;
 	/* An event beside a segment may share its time with others that are on it. */
-	if (h->id != XVT_ID_LOST && v->rings[ring].epoch_count && !v->rings[ring].lane[late].beside)
-		xvt_verify_look(v, &v->rings[ring], h,
-				xvt_verify_bound_ns(&v->rings[ring], &v->rings[ring].lane[late]));
+	if (h->id != XVT_ID_LOST && v->rings[ring].map.epoch_count &&
+	    !v->rings[ring].map.lane[late].beside)
+		xvt_verify_look(
+			v, &v->rings[ring], h,
+			xvt_verify_bound_ns(&v->rings[ring], &v->rings[ring].map.lane[late]));
 	if (h->id == XVT_ID_MARK)
 		xvt_verify_mark(v, &v->rings[ring], ev);
 	if (h->id == XVT_ID_CLOCK_SYNC)
 		xvt_verify_pair(v, &v->rings[ring], ev);
 	if (h->id != XVT_ID_LOST)
 		xvt_verify_ran(v, &v->rings[ring], h);
-	if (xvt_unlikely(v->rings[ring].nr_away) && h->id != XVT_ID_LOST)
+	if (xvt_unlikely(v->rings[ring].away.count) && h->id != XVT_ID_LOST)
 		xvt_verify_away_event(v, &v->rings[ring], h);
 	return look_for_exchange(v, ev);
 }

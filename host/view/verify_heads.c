@@ -40,9 +40,10 @@ int xvt_verify_add_heads(struct xvt_verify_state *v, const struct xvt_chunk_buf 
 		if (!xvt_verify_head_kind(v, &head))
 			continue;
 		r = &v->rings[head.ring];
-		if (xvt_grow(&r->heads, &r->heads_room, r->nr_heads + 1, sizeof(*r->heads)))
+		if (xvt_grow(&r->heads.of, &r->heads.room, r->heads.count + 1,
+			     sizeof(*r->heads.of)))
 			return -ENOMEM;
-		r->heads[r->nr_heads++] = (struct xvt_verify_head){ .head = head };
+		r->heads.of[r->heads.count++] = (struct xvt_verify_head){ .head = head };
 	}
 	return 0;
 }
@@ -80,7 +81,7 @@ static int64_t change(const struct xvt_verify_head *from, const struct xvt_verif
 
 static void disagree(struct xvt_verify_state *v, uint32_t ring, size_t i, size_t k)
 {
-	const struct xvt_verify_head *h = v->rings[ring].heads;
+	const struct xvt_verify_head *h = v->rings[ring].heads.of;
 	const size_t from = i < k ? i : k, to = i < k ? k : i;
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t named = 0;
@@ -102,18 +103,18 @@ static void check_row(struct xvt_verify_state *v, uint32_t ring, size_t first, s
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
 	/* Dropped events are in no place of the ring. */
-	const __int128 most = (__int128)XVT_MAXNEST + r->stats.dropped;
+	const __int128 most = (__int128)XVT_MAXNEST + r->told.stats.dropped;
 	struct end low, high;
 	__int128 rest = 0;
 
 	low = high = (struct end){ 0, first };
-	low.rest += early_of(NULL, &r->heads[first].head);
+	low.rest += early_of(NULL, &r->heads.of[first].head);
 	for (size_t i = first + 1; i < end; i++) {
-		const struct xvt_subbuf_head *last = &r->heads[i - 1].head,
-					     *head = &r->heads[i].head;
+		const struct xvt_subbuf_head *last = &r->heads.of[i - 1].head,
+					     *head = &r->heads.of[i].head;
 		__int128 upper;
 
-		rest += change(&r->heads[i - 1], &r->heads[i]);
+		rest += change(&r->heads.of[i - 1], &r->heads.of[i]);
 		upper = rest + early_of(last, head);
 		if (upper < low.rest)
 			low = (struct end){ upper, i };
@@ -136,18 +137,18 @@ static void check_losses(struct xvt_verify_state *v, uint32_t ring)
 	for (int cause = 0; cause < XVT_LOST_CAUSES; cause++) {
 		uint64_t sum = 0;
 
-		for (size_t i = 1; i < r->nr_heads; i++) {
-			if (!(r->heads[i].head.flags & XVT_HEAD_F_FIRST))
-				sum += (uint32_t)(r->heads[i].head.lost[cause] -
-						  r->heads[i - 1].head.lost[cause]);
+		for (size_t i = 1; i < r->heads.count; i++) {
+			if (!(r->heads.of[i].head.flags & XVT_HEAD_F_FIRST))
+				sum += (uint32_t)(r->heads.of[i].head.lost[cause] -
+						  r->heads.of[i - 1].head.lost[cause]);
 		}
-		if (sum > r->recorded.lost[cause])
+		if (sum > r->seen.recorded.lost[cause])
 			xvt_verify_violation(
 				v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 				"%s: its writer counted %" PRIu64
 				" lost (%s) between sub-buffers, its records tell of %" PRIu64,
 				xvt_verify_ring_text(v, ring, text), sum, xvt_lost_name(cause),
-				r->recorded.lost[cause]);
+				r->seen.recorded.lost[cause]);
 	}
 }
 
@@ -158,10 +159,10 @@ void xvt_verify_heads(struct xvt_verify_state *v, uint32_t ring)
 
 	/* Missing chunks may be damaged, or not written. Where the ring's contents were replaced,
 	 * positions and counters are of two pasts. */
-	if (!v->t->ended || v->t->damage_count || r->nr_rollbacks || !r->nr_heads)
+	if (!v->t->ended || v->t->damage_count || r->order.nr_rollbacks || !r->heads.count)
 		return;
-	for (size_t i = 1; i <= r->nr_heads; i++) {
-		if (i < r->nr_heads && !(r->heads[i].head.flags & XVT_HEAD_F_FIRST))
+	for (size_t i = 1; i <= r->heads.count; i++) {
+		if (i < r->heads.count && !(r->heads.of[i].head.flags & XVT_HEAD_F_FIRST))
 			continue;
 		check_row(v, ring, first, i);
 		first = i;

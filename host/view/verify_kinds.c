@@ -112,12 +112,12 @@ void xvt_verify_source(struct xvt_verify_state *v, const struct xvt_events_sourc
 	if (ring >= v->t->ring_count)
 		return;
 	r = &v->rings[ring];
-	if (r->ts_bits && r->ts_bits != s->ts_bits)
+	if (r->kind.ts_bits && r->kind.ts_bits != s->ts_bits)
 		xvt_verify_violation(v, XVT_VERIFY_RING, xvt_ring_vm(v->t, ring),
 				     "ring %u: its stamps have %u bits, and had %u before", ring,
-				     s->ts_bits, r->ts_bits);
-	r->ts_bits = s->ts_bits;
-	r->named += s->left;
+				     s->ts_bits, r->kind.ts_bits);
+	r->kind.ts_bits = s->ts_bits;
+	r->kind.named += s->left;
 }
 
 /* ------------------------------------------------------------------ the host's clock */

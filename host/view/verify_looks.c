@@ -31,34 +31,34 @@ int xvt_verify_add_looks(struct xvt_verify_state *v, const struct xvt_chunk_buf 
 		}
 		r = &v->rings[k.ring];
 		xvt_verify_look_kind(v, &k);
-		to = xvt_bounding_looks_to(&r->bounding, k.flags);
-		err = xvt_look_list_add(to ? to : &r->looks, &k);
+		to = xvt_bounding_looks_to(&r->looked.bounding, k.flags);
+		err = xvt_look_list_add(to ? to : &r->looked.looks, &k);
 	}
 	return err;
 }
 
 int xvt_verify_settle_looks(struct xvt_verify_ring *r)
 {
-	int err = xvt_bounding_looks_settle(&r->bounding);
+	int err = xvt_bounding_looks_settle(&r->looked.bounding);
 
-	return err ? err : xvt_look_list_settle(&r->looks);
+	return err ? err : xvt_look_list_settle(&r->looked.looks);
 }
 
 void xvt_verify_looks_fini(struct xvt_verify_ring *r)
 {
-	xvt_bounding_looks_fini(&r->bounding);
-	xvt_look_list_fini(&r->looks);
+	xvt_bounding_looks_fini(&r->looked.bounding);
+	xvt_look_list_fini(&r->looked.looks);
 }
 
 bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		       const struct xvt_event_hdr *h)
 {
 	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	struct xvt_verify_place *p = &r->map.lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	char text[XVT_VERIFY_RING_TEXT];
 	struct xvt_look_span span;
 
-	p->beside = xvt_look_list_find(xvt_bounding_looks_of(&r->bounding, h->ring_flags),
+	p->beside = xvt_look_list_find(xvt_bounding_looks_of(&r->looked.bounding, h->ring_flags),
 				       h->host_ns, &span);
 	if (!p->beside)
 		return false;
@@ -67,7 +67,8 @@ bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		xvt_stamp_slack_ns(XVT_SOURCE_HANDSHAKE, v->t->rings[ring].info.clock_traits));
 	v->result->looks_checked++;
 	if (!(h->ring_flags & XVT_EVENT_F_UNCONFIRMED) && p->beside_bound_ns < XVT_NO_BOUND)
-		r->beside_ns_max = xvt_u64_larger(r->beside_ns_max, p->beside_bound_ns);
+		r->looked.beside_ns_max =
+			xvt_u64_larger(r->looked.beside_ns_max, p->beside_bound_ns);
 	/* A guess may be beside its look, and its bound reaches to the far end. */
 	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
 		return true;
@@ -108,8 +109,8 @@ void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	struct xvt_look_span span;
 	uint64_t bound, lo, hi;
 
-	if (h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) || !r->epoch_count ||
-	    !xvt_look_list_find(&r->looks, h->host_ns, &span))
+	if (h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) || !r->map.epoch_count ||
+	    !xvt_look_list_find(&r->looked.looks, h->host_ns, &span))
 		return;
 	bound = xvt_u64_sum(bound_ns, 2); /* rounding of two conversions */
 	lo = h->host_ns > bound ? h->host_ns - bound : 0;

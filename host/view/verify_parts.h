@@ -109,59 +109,122 @@ struct xvt_verify_head {
 	uint64_t named;
 };
 
-struct xvt_verify_ring {
+/* The clock that the file gives a ring. */
+struct xvt_verify_ring_map {
+	/* written by verify_clock.c */
 	struct xvt_clock_node *nodes;
 	size_t node_count;
-	size_t node_room;
 	struct xvt_verify_epoch *epochs;
 	size_t epoch_count;
-	struct xvt_verify_place lane[2];
-	struct xvt_bounding_looks bounding;   /* looks that bound events */
-	struct xvt_look_list looks;	      /* looks that check the map */
-	struct xvt_verify_written written[2]; /* ORDER and LOOSE chunks, LATE chunks */
-	struct xvt_verify_rollback *rollbacks;
-	size_t nr_rollbacks;
-	size_t rollbacks_room;
-	struct xvt_verify_head *heads;
-	size_t nr_heads;
-	size_t heads_room;
-	size_t head_at[2]; /* number of them before the newest event of each lane */
-	uint32_t steps;	   /* of xvt_verify_state.steps */
-	struct xvt_ring_stats stats;
-	bool has_stats;
-	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
-	struct xvt_lost recorded; /* sums of the LOST records */
-	uint64_t hz;		  /* nominal rate, beyond the nodes */
+	uint64_t hz;		       /* nominal rate, beyond the nodes */
 	struct xvt_verify_rate *rates; /* that RING chunks said, by nodes */
 	size_t nr_rates;
-	size_t rates_room;
-	uint64_t bound_ns_max;		 /* largest bound of a segment */
-	uint64_t beside_ns_max;		 /* the same of an event beside them that has no flag U */
-	size_t carried;			 /* nodes from the file before, which has their samples */
-	struct xvt_verify_proof *proofs; /* of its nodes; NULL: no sample came yet */
-	struct xvt_verify_gap *away;	 /* in which its thread was on no CPU of the host */
-	size_t nr_away;
-	size_t away_room;
+	uint64_t bound_ns_max; /* largest bound of a segment */
+	size_t carried;	       /* nodes from the file before, which has their samples */
 	uint64_t samples;
+	/* written by verify_clock.c verify_looks.c */
+	struct xvt_verify_place lane[2];
+	/* private to verify_clock.c */
+	size_t node_room;
+	size_t rates_room;
+};
+
+/* The looks at a ring. */
+struct xvt_verify_ring_looked {
+	/* private to verify_looks.c */
+	struct xvt_bounding_looks bounding; /* looks that bound events */
+	struct xvt_look_list looks;	    /* looks that check the map */
+	/* written by verify_looks.c */
+	uint64_t beside_ns_max; /* largest bound of an event beside segments that has no flag U */
+};
+
+/* Where the events of a ring lie in it. */
+struct xvt_verify_ring_order {
+	/* written by verify_places.c */
+	struct xvt_verify_written written[2]; /* ORDER and LOOSE chunks, LATE chunks */
+	/* written by verify_places.c */
+	size_t nr_rollbacks;
+	/* private to verify_places.c */
+	struct xvt_verify_rollback *rollbacks;
+	size_t rollbacks_room;
+	uint32_t steps; /* of xvt_verify_state.steps */
+};
+
+/* The heads of a ring's sub-buffers. */
+struct xvt_verify_ring_heads {
+	/* written by verify_heads.c */
+	struct xvt_verify_head *of;
+	size_t count;
+	size_t at[2]; /* number of them before the newest event of each lane */
+	/* private to verify_heads.c */
+	size_t room;
+};
+
+/* What the file's counters say of a ring. */
+struct xvt_verify_ring_told {
+	/* written by verify_counts.c */
+	struct xvt_ring_stats stats;
+	bool has_stats;
+	/* private to verify_counts.c */
+	bool tells_all; /* the LOST records have all overwritten records of `stats` */
+};
+
+/* When a ring's thread was on no CPU of the host. */
+struct xvt_verify_ring_away {
+	/* written by verify_away.c */
+	struct xvt_verify_gap *gaps;
+	size_t count;
+	/* private to verify_away.c */
+	size_t room;
+};
+
+/* What elements of chunks say of a ring. */
+struct xvt_verify_ring_kind {
+	/* written by verify_kinds.c */
 	uint32_t ts_bits; /* of its short stamps */
-	/* The ring's pieces so far: the end of the last one, those that lie before it, the last of
-	 * them, and records that events may name. */
-	bool piece_any;
-	uint64_t piece_end;
-	uint64_t pieces_back;
-	struct xvt_raw_piece piece_back;
-	uint64_t live;
-	struct xvt_verify_tail *tail; /* of its newest pieces, in turn; NULL: it has none */
+	uint64_t named;	  /* records that events name */
+};
+
+/* The ring's pieces so far. */
+struct xvt_verify_ring_raw {
+	/* private to verify_raw.c */
+	bool any;
+	uint64_t end;			/* of the last one */
+	uint64_t back;			/* those that lie before it */
+	struct xvt_raw_piece last_back; /* the last of them */
+	uint64_t live;			/* records that events may name */
 	uint32_t tail_at;
-	uint64_t named;	   /* records that events name */
-	uint64_t astray;   /* of them, those that contradict their clock */
-	uint64_t first_ns; /* of its events */
+	/* written by verify_raw.c */
+	struct xvt_verify_tail *tail; /* of its newest pieces, in turn; NULL: it has none */
+};
+
+/* What the events of a ring say. */
+struct xvt_verify_ring_seen {
+	/* written by verify_events.c */
+	struct xvt_lost recorded; /* sums of the LOST records */
+	uint64_t astray;	  /* events that contradict their clock */
 	uint64_t last_ns;
 	uint64_t events;
 	uint64_t late;
 	uint64_t backlog;
 	uint64_t unconfirmed;
 	uint64_t recovered;
+	/* written by verify_events.c verify_clock.c */
+	uint64_t first_ns;
+};
+
+struct xvt_verify_ring {
+	struct xvt_verify_ring_map map;
+	struct xvt_verify_ring_looked looked;
+	struct xvt_verify_ring_order order;
+	struct xvt_verify_ring_heads heads;
+	struct xvt_verify_ring_told told;
+	struct xvt_verify_ring_away away;
+	struct xvt_verify_ring_kind kind;
+	struct xvt_verify_ring_raw raw;
+	struct xvt_verify_ring_seen seen;
+	struct xvt_verify_proof *proofs; /* verify_proof.c: of its nodes; NULL: no sample came yet
+					  */
 };
 
 struct xvt_verify_state {
@@ -293,13 +356,13 @@ void xvt_verify_heads(struct xvt_verify_state *v, uint32_t ring);
 /* Counts an event of which xvt_verify_place() has just found the position. */
 static inline void xvt_verify_count_head(struct xvt_verify_ring *r, bool late)
 {
-	const uint64_t pos = r->written[late].pos;
-	size_t *at = &r->head_at[late];
+	const uint64_t pos = r->order.written[late].pos;
+	size_t *at = &r->heads.at[late];
 
-	while (*at < r->nr_heads && !xvt_pos_before(pos, r->heads[*at].head.pos))
+	while (*at < r->heads.count && !xvt_pos_before(pos, r->heads.of[*at].head.pos))
 		++*at;
 	if (*at)
-		r->heads[*at - 1].named++;
+		r->heads.of[*at - 1].named++;
 }
 
 /* --- verify_away.c --- */
@@ -358,7 +421,7 @@ static inline int xvt_verify_place(struct xvt_verify_state *v, const struct xvt_
 	const struct xvt_events_decoded *d = xvt_events_decoded(&v->it, ev);
 	const struct xvt_event_hdr *h = ev->hdr;
 	struct xvt_verify_written *last =
-		&v->rings[xvt_event_ring(ev)].written[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+		&v->rings[xvt_event_ring(ev)].order.written[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 
 	if (xvt_likely(d && last->any && h->host_ns >= last->ns)) {
 		const struct xvt_verify_piece *p = &v->pieces[d->source];

@@ -177,14 +177,14 @@ static void step_violation(struct xvt_verify_state *v, const struct xvt_verify_s
 /* Returns 0 or -ENOMEM. */
 static int add_step(struct xvt_verify_state *v, const struct xvt_verify_step *s)
 {
-	if (v->rings[s->ring].steps == STEPS_MOST) {
+	if (v->rings[s->ring].order.steps == STEPS_MOST) {
 		step_violation(v, s);
 		return 0;
 	}
 	if (xvt_grow(&v->steps, &v->steps_room, v->nr_steps + 1, sizeof(*v->steps)))
 		return -ENOMEM;
 	v->steps[v->nr_steps++] = *s;
-	v->rings[s->ring].steps++;
+	v->rings[s->ring].order.steps++;
 	return 0;
 }
 
@@ -272,7 +272,7 @@ int xvt_verify_place_apart(struct xvt_verify_state *v, const struct xvt_event *e
 	const struct xvt_events_decoded *d = xvt_events_decoded(&v->it, ev);
 	const struct xvt_event_hdr *h = ev->hdr;
 	const bool late = h->ring_flags & XVT_EVENT_F_LATE;
-	struct xvt_verify_written *last = &v->rings[xvt_event_ring(ev)].written[late];
+	struct xvt_verify_written *last = &v->rings[xvt_event_ring(ev)].order.written[late];
 	int err = 0;
 
 	/* LOST records may stand apart in the main lane. */
@@ -292,9 +292,10 @@ int xvt_verify_rollback(struct xvt_verify_state *v, uint32_t ring, uint64_t ns)
 {
 	struct xvt_verify_ring *r = &v->rings[ring];
 
-	if (xvt_grow(&r->rollbacks, &r->rollbacks_room, r->nr_rollbacks + 1, sizeof(*r->rollbacks)))
+	if (xvt_grow(&r->order.rollbacks, &r->order.rollbacks_room, r->order.nr_rollbacks + 1,
+		     sizeof(*r->order.rollbacks)))
 		return -ENOMEM;
-	r->rollbacks[r->nr_rollbacks++] = (struct xvt_verify_rollback){ .ns = ns };
+	r->order.rollbacks[r->order.nr_rollbacks++] = (struct xvt_verify_rollback){ .ns = ns };
 	return 0;
 }
 
@@ -305,10 +306,10 @@ int xvt_verify_rollback(struct xvt_verify_state *v, uint32_t ring, uint64_t ns)
  */
 static bool is_told(struct xvt_verify_ring *r, const struct xvt_verify_step *s)
 {
-	const bool dropped = r->recorded.dropped || r->stats.dropped;
+	const bool dropped = r->seen.recorded.dropped || r->told.stats.dropped;
 
-	for (size_t i = 0; i < r->nr_rollbacks; i++) {
-		struct xvt_verify_rollback *b = &r->rollbacks[i];
+	for (size_t i = 0; i < r->order.nr_rollbacks; i++) {
+		struct xvt_verify_rollback *b = &r->order.rollbacks[i];
 
 		if (b->ns < s->from_ns || (!dropped && b->used[s->late]))
 			continue;
@@ -331,7 +332,7 @@ void xvt_verify_steps(struct xvt_verify_state *v)
 void xvt_verify_places_fini(struct xvt_verify_state *v)
 {
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++)
-		free(v->rings[i].rollbacks);
+		free(v->rings[i].order.rollbacks);
 	free(v->sources);
 	free(v->pieces);
 	free(v->steps);

@@ -61,7 +61,7 @@ static size_t node_from(const struct xvt_verify_ring *r, const struct xvt_verify
 	while (from < end) {
 		const size_t mid = from + (end - from) / 2;
 
-		if (r->nodes[mid].guest < guest)
+		if (r->map.nodes[mid].guest < guest)
 			from = mid + 1;
 		else
 			end = mid;
@@ -71,9 +71,9 @@ static size_t node_from(const struct xvt_verify_ring *r, const struct xvt_verify
 
 uint64_t xvt_verify_hz_at(const struct xvt_verify_ring *r, size_t node)
 {
-	const size_t n = XVT_COUNT_TO(r->rates, r->nr_rates, nodes, node);
+	const size_t n = XVT_COUNT_TO(r->map.rates, r->map.nr_rates, nodes, node);
 
-	return n && r->rates[n - 1].hz ? r->rates[n - 1].hz : r->hz;
+	return n && r->map.rates[n - 1].hz ? r->map.rates[n - 1].hz : r->map.hz;
 }
 
 /* Limits of a node's moment by one exchange; the slack is what its recorder allowed for the rate,
@@ -81,7 +81,7 @@ uint64_t xvt_verify_hz_at(const struct xvt_verify_ring *r, size_t node)
 static void limit(struct xvt_verify_ring *r, size_t node, const struct xvt_clock_sample *s,
 		  uint64_t lo, uint64_t hi)
 {
-	const struct xvt_clock_node *n = &r->nodes[node];
+	const struct xvt_clock_node *n = &r->map.nodes[node];
 	const bool after = n->guest >= s->guest;
 	const uint64_t apart =
 		xvt_ticks_ns(xvt_u64_apart(n->guest, s->guest), xvt_verify_hz_at(r, node));
@@ -146,17 +146,17 @@ int xvt_verify_prove(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		     const struct xvt_verify_epoch *e, const struct xvt_clock_sample *s,
 		     uint64_t lo, uint64_t hi)
 {
-	const uint64_t near = (uint64_t)((unsigned __int128)r->hz * NEAR_NS / 1000000000u);
+	const uint64_t near = (uint64_t)((unsigned __int128)r->map.hz * NEAR_NS / 1000000000u);
 	size_t i = node_from(r, e, s->guest > near ? s->guest - near : 0);
 	const size_t end = e->end - i > NODES_MOST ? i + NODES_MOST : e->end;
 
 	if (!r->proofs) {
-		r->proofs = calloc(r->node_count + 1, sizeof(*r->proofs));
+		r->proofs = calloc(r->map.node_count + 1, sizeof(*r->proofs));
 		if (!r->proofs)
 			return -ENOMEM;
 	}
-	for (; i < end && r->nodes[i].guest <= xvt_u64_sum(s->guest, near); i++) {
-		const struct xvt_clock_node *n = &r->nodes[i];
+	for (; i < end && r->map.nodes[i].guest <= xvt_u64_sum(s->guest, near); i++) {
+		const struct xvt_clock_node *n = &r->map.nodes[i];
 
 		if (n->source == XVT_SOURCE_HANDSHAKE && s->source == XVT_SOURCE_HANDSHAKE)
 			limit(r, i, s, lo, hi);
@@ -228,10 +228,10 @@ static void check_exact(struct xvt_verify_state *v, const struct xvt_clock_node 
  */
 static void check_rate(struct xvt_verify_state *v, const struct xvt_verify_ring *r)
 {
-	const struct xvt_verify_epoch *e = &r->epochs[r->epoch_count - 1];
-	const size_t made = r->nr_rates > 1 ? r->rates[r->nr_rates - 1].nodes : 0;
+	const struct xvt_verify_epoch *e = &r->map.epochs[r->map.epoch_count - 1];
+	const size_t made = r->map.nr_rates > 1 ? r->map.rates[r->map.nr_rates - 1].nodes : 0;
 	const size_t first = made > e->first ? made : e->first;
-	const struct xvt_clock_node *a = &r->nodes[first], *b = &r->nodes[e->end - 1];
+	const struct xvt_clock_node *a = &r->map.nodes[first], *b = &r->map.nodes[e->end - 1];
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t ns, most;
 
@@ -241,12 +241,12 @@ static void check_rate(struct xvt_verify_state *v, const struct xvt_verify_ring 
 	most = xvt_u64_sum(CREEP_NS + ns / LONG_PART, xvt_u64_sum(a->bound_ns, b->bound_ns));
 	for (const struct xvt_clock_node *n = a + 1; n <= b; n++)
 		most = xvt_u64_sum(most, n->segment_bound_ns);
-	if (ns < LONG_NS || xvt_u64_apart(ns, xvt_ticks_ns(b->guest - a->guest, r->hz)) <= most)
+	if (ns < LONG_NS || xvt_u64_apart(ns, xvt_ticks_ns(b->guest - a->guest, r->map.hz)) <= most)
 		return;
 	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, a->ring),
 			     "%s: its clock counts at %" PRIu64
 			     " Hz, but its nodes show another rate",
-			     xvt_verify_ring_text(v, a->ring, text), r->hz);
+			     xvt_verify_ring_text(v, a->ring, text), r->map.hz);
 }
 
 /* A node that an earlier recorder left in a region has no samples in this file. */
@@ -255,7 +255,7 @@ static void no_sample(struct xvt_verify_state *v, const struct xvt_verify_ring *
 {
 	char text[XVT_VERIFY_RING_TEXT];
 
-	if (!r->samples || !v->t->ended || v->t->info.set_number)
+	if (!r->map.samples || !v->t->ended || v->t->info.set_number)
 		return;
 	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
 			     "%s: clock node at %" PRIu64 " ns is made of no sample",
@@ -266,13 +266,13 @@ void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
 	/* Behind the last node there may be samples of one that is not in the file. */
-	const size_t end = r->node_count - (r->node_count && !v->t->ended);
+	const size_t end = r->map.node_count - (r->map.node_count && !v->t->ended);
 
-	if (r->epoch_count)
+	if (r->map.epoch_count)
 		check_rate(v, r);
 	/* Samples may be in what is damaged. */
-	for (size_t i = r->carried; i < end && !v->t->damage_count; i++) {
-		const struct xvt_clock_node *n = &r->nodes[i];
+	for (size_t i = r->map.carried; i < end && !v->t->damage_count; i++) {
+		const struct xvt_clock_node *n = &r->map.nodes[i];
 
 		if (is_formula(n))
 			check_exact(v, n);

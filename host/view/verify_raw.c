@@ -45,12 +45,12 @@ static void check_position(struct xvt_verify_state *v, const struct xvt_raw_piec
 	if (size && (p->pos % 8 || p->pos % size < sizeof(struct xvt_subbuf_hdr) ||
 		     p->pos / size != (end - 1) / size))
 		piece_violation(v, p, "does not lie in one sub-buffer");
-	if (r->piece_any && xvt_pos_before(p->pos, r->piece_end)) {
-		r->pieces_back++;
-		r->piece_back = *p;
+	if (r->raw.any && xvt_pos_before(p->pos, r->raw.end)) {
+		r->raw.back++;
+		r->raw.last_back = *p;
 	}
-	r->piece_any = true;
-	r->piece_end = end;
+	r->raw.any = true;
+	r->raw.end = end;
 }
 
 /* Counts the piece's records that an order may name. Each has the lap of its position. */
@@ -77,7 +77,7 @@ static void check_records(struct xvt_verify_state *v, const struct xvt_raw_piece
 		other |= (header ^ lap) & (3ull << XVT_H_LAP_SHIFT);
 		at += len;
 	}
-	v->rings[p->ring].live += live;
+	v->rings[p->ring].raw.live += live;
 	if (xvt_unlikely(other && shift != NO_SHIFT))
 		piece_violation(v, p, "has records of another lap of the ring");
 }
@@ -85,12 +85,12 @@ static void check_records(struct xvt_verify_state *v, const struct xvt_raw_piece
 /* Notes where the piece ends. Returns 0 or -ENOMEM. */
 static int note_tail(struct xvt_verify_ring *r)
 {
-	if (!r->tail)
-		r->tail = calloc(TAIL_PIECES, sizeof(*r->tail));
-	if (!r->tail)
+	if (!r->raw.tail)
+		r->raw.tail = calloc(TAIL_PIECES, sizeof(*r->raw.tail));
+	if (!r->raw.tail)
 		return -ENOMEM;
-	r->tail[r->tail_at++ % TAIL_PIECES] =
-		(struct xvt_verify_tail){ .end = r->piece_end, .live = r->live };
+	r->raw.tail[r->raw.tail_at++ % TAIL_PIECES] =
+		(struct xvt_verify_tail){ .end = r->raw.end, .live = r->raw.live };
 	return 0;
 }
 
@@ -137,15 +137,15 @@ int xvt_verify_raw(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
  */
 static uint64_t named_least(const struct xvt_verify_ring *r)
 {
-	const uint64_t main = r->written[0].pos, late = r->written[1].pos;
+	const uint64_t main = r->order.written[0].pos, late = r->order.written[1].pos;
 	const bool late_last =
-		r->written[1].any && (!r->written[0].any || xvt_pos_before(main, late));
+		r->order.written[1].any && (!r->order.written[0].any || xvt_pos_before(main, late));
 	const uint64_t last = late_last ? late : main;
 	uint64_t least = 0;
 
-	for (uint32_t i = 0; i < TAIL_PIECES && i < r->tail_at; i++) {
-		if (!xvt_pos_before(last, r->tail[i].end))
-			least = xvt_u64_larger(least, r->tail[i].live);
+	for (uint32_t i = 0; i < TAIL_PIECES && i < r->raw.tail_at; i++) {
+		if (!xvt_pos_before(last, r->raw.tail[i].end))
+			least = xvt_u64_larger(least, r->raw.tail[i].live);
 	}
 	return least;
 }
@@ -158,13 +158,14 @@ void xvt_verify_raw_end(struct xvt_verify_state *v, uint32_t ring)
 	/* Missing chunks may be damaged, or not written. */
 	if (!v->t->ended || v->t->damage_count)
 		return;
-	if (r->pieces_back && !r->nr_rollbacks)
-		piece_violation(v, &r->piece_back, "lies before the one before it");
+	if (r->raw.back && !r->order.nr_rollbacks)
+		piece_violation(v, &r->raw.last_back, "lies before the one before it");
 	/* Pieces at a border of a set may be in both files, and their records in one of them. */
-	if (!v->t->info.set_number &&
-	    (r->named > r->live || (!r->nr_rollbacks && r->named < named_least(r))))
+	if (!v->t->info.set_number && (r->kind.named > r->raw.live ||
+				       (!r->order.nr_rollbacks && r->kind.named < named_least(r))))
 		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
 				     "%s: %" PRIu64 " records are in its pieces, %" PRIu64
 				     " in the order of events",
-				     xvt_verify_ring_text(v, ring, text), r->live, r->named);
+				     xvt_verify_ring_text(v, ring, text), r->raw.live,
+				     r->kind.named);
 }
