@@ -66,6 +66,14 @@
 #define XVT_MINOR	     1 /* 1.1: clock pages */
 #define XVT_OLDEST	     1
 
+/*
+ * Bits of `incompat`. RELAYED: the rings hold no events but pages of the guest's own ftrace, which
+ * a program in the guest copies there (XVT_ID_FTRACE_PAGE). The stamps of their events are older
+ * than the records, and a ring's `relayed_to` says how complete it is.
+ */
+#define XVT_INCOMPAT_RELAYED 1u
+#define XVT_INCOMPAT_KNOWN   XVT_INCOMPAT_RELAYED
+
 #define XVT_ALIGN_MIN	     4096u
 #define XVT_ALIGN_MAX	     65536u
 #define XVT_SUBBUF_SIZE_MIN  1024u
@@ -303,7 +311,13 @@ struct xvt_ring_ctl {
 	uint64_t retries; /* diagnostic: reservations begun again */
 
 	uint64_t commit; /* everything below is complete; release, pairs with the drain */
-	uint64_t reserved3[7];
+	/* With XVT_INCOMPAT_RELAYED, else 0. Events stamped before relayed_to are below a commit
+	 * that was stored before it; release. relayed_lost: what ftrace has lost of this CPU since
+	 * this generation began, by its own counters; as of a moment after the page that tells of
+	 * it was written. */
+	uint64_t relayed_to;
+	uint64_t relayed_lost;
+	uint64_t reserved3[5];
 
 	uint64_t answer_seq;   /* mailbox: = request_seq once answered; release */
 	uint64_t answer_clock; /* ordered clock read between seeing and answering */
@@ -316,6 +330,7 @@ XVT_ASSERT(sizeof(struct xvt_ring_ctl) == 448, "ring control layout");
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, resv) == 64, "hot words share one line");
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, attempted) == 128, "counters share one line");
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, commit) == 192, "own line: no false sharing");
+XVT_ASSERT(offsetof(struct xvt_ring_ctl, relayed_to) == 200, "relayed words");
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, answer_seq) == 256, "own line: handshake");
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, gen) == 320, "generation table");
 
@@ -485,6 +500,8 @@ enum xvt_id {
 	XVT_ID_CLOCK_SYNC = 3, /* struct xvt_clock_sync */
 	XVT_ID_LOST = 4,       /* made by the host, in trace files only */
 	XVT_ID_MARK = 5,       /* struct xvt_mark: the host asked for it */
+	/* struct xvt_relayed_page and the page: where the region is XVT_INCOMPAT_RELAYED, only. */
+	XVT_ID_FTRACE_PAGE = 6,
 	XVT_ID_FIRST_EVENT = 16,
 	XVT_ID_FTRACE = 16, /* payload is an ftrace entry: u16 type first; see META_FORMAT */
 	XVT_ID_TEXT = 17,   /* payload is text, no final zero needed */
@@ -528,10 +545,28 @@ struct xvt_mark {
 };
 XVT_ASSERT(sizeof(struct xvt_mark) == 16, "mark layout");
 
-/* The length of a panic's text that is recorded, and shown. */
-#define XVT_PANIC_TEXT 128u
+/*
+ * Payload of XVT_ID_FTRACE_PAGE: this, and `len` bytes of a page as trace_pipe_raw of the ring's
+ * CPU gives it: u64 stamp, u64 commit word, the events, and 8 bytes more where bit 30 of the commit
+ * word says that the number of missed events follows. Pages come in the order in which ftrace gives
+ * them. An event is in one page.
+ */
+struct xvt_relayed_page {
+	uint32_t len;	/* 16..XVT_RELAYED_PAGE_MAX */
+	uint32_t flags; /* XVT_RELAYED_F_* */
+};
+XVT_ASSERT(sizeof(struct xvt_relayed_page) == 8, "relayed page layout");
 
-#define XVT_MAXNEST    16u /* writers on one ring: task, softirq, irq, NMI and then some */
-#define XVT_MAXRETRY   64u /* reservations begun again in one call */
+/* What ftrace has lost before this page, it lost while the ring had no room: the host read too
+ * slowly, and not the program in the guest. */
+#define XVT_RELAYED_F_FULL   1u
+#define XVT_RELAYED_PAGE_MAX 4096u  /* larger pages are not relayed */
+#define XVT_RELAYED_SUBBUF   16384u /* smallest sub-buffers of a relayed ring */
+
+/* The length of a panic's text that is recorded, and shown. */
+#define XVT_PANIC_TEXT	     128u
+
+#define XVT_MAXNEST	     16u /* writers on one ring: task, softirq, irq, NMI and then some */
+#define XVT_MAXRETRY	     64u /* reservations begun again in one call */
 
 #endif /* XVT_ABI_H */

@@ -28,7 +28,7 @@ static int check_version(const struct xvt_region_hdr *h, struct xvt_fault *fault
 	if (h->oldest > XVT_MAJOR)
 		return fail(fault, -EPROTO, "oldest", h->oldest,
 			    "needs a program of a newer major version");
-	if (h->incompat)
+	if (h->incompat & ~XVT_INCOMPAT_KNOWN)
 		return fail(fault, -EPROTO, "incompat", h->incompat,
 			    "uses features that this program does not know");
 	if (h->hdr_size < sizeof(*h))

@@ -155,6 +155,7 @@ int xvt_region_format(void *base, const struct xvt_layout *layout, struct xvt_ge
 	h->subbuf_size = g->subbuf_size;
 	h->subbuf_count = g->subbuf_count;
 	h->ts_bits = g->ts_bits;
+	h->incompat = layout->incompat;
 	header_describe(h, layout);
 	for (ring = 0; ring < g->ring_count; ring++)
 		ring_init(base, g, ring, layout);
@@ -184,6 +185,8 @@ void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *
 	xvt_store(&c->clock_step, 0u);
 	xvt_store(&c->state, XVT_RING_IDLE);
 	xvt_store(&c->answer_seq, 0);
+	xvt_store(&c->relayed_to, 0);
+	xvt_store(&c->relayed_lost, 0);
 	/* The generation before the positions, so that no host takes the new commit for one of
 	 * the old generation; it waits while commit lies before start. resv before commit:
 	 * commit <= resv holds at every moment. Pairs with xvt_ring_words(). */

@@ -20,7 +20,8 @@ struct xvt_layout {
 	uint32_t kind;
 	uint32_t clock_id;
 	uint64_t clock_hz;
-	uint32_t enable; /* enum xvt_enable that the rings start with */
+	uint32_t enable;   /* enum xvt_enable that the rings start with */
+	uint32_t incompat; /* XVT_INCOMPAT_* */
 	const char *vm_name;
 };
 

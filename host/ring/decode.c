@@ -346,6 +346,7 @@ static bool take_header(struct xvt_ring *r)
 static bool take_record(struct xvt_ring *r)
 {
 	struct xvt_ring_decode *d = &r->decode;
+	unsigned int i;
 	bool old;
 
 	mend_context(r);
@@ -361,6 +362,9 @@ static bool take_record(struct xvt_ring *r)
 
 		memcpy(&own, d->rec.payload, d->rec.len < sizeof(own) ? d->rec.len : sizeof(own));
 		d->lost = own.lost;
+		/* The next header counts them, too. */
+		for (i = 0; i < XVT_LOST_CAUSES; i++)
+			r->account.reported_lost[i] += own.lost.lost[i];
 		d->another_clock |= own.another_clock != 0;
 		d->rec.len = sizeof(d->lost);
 		d->rec.payload = (const uint8_t *)&d->lost;

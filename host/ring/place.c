@@ -15,7 +15,8 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 
 	if (r->salvage)
 		return e;
-	if (!r->decode.epoch_known)
+	/* The epoch of a relayed record is that of its copy, which is younger than its stamp. */
+	if (!r->decode.epoch_known || r->relayed)
 		known = 0;
 	e.ceiling_ns = p->ceiling_ns;
 	/* The kernel may hand an event over late, but with its true stamp: the record is late then,
@@ -36,8 +37,8 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 /* True if a measurement that is not made yet will come. */
 static bool is_measured_again(const struct xvt_ring *r)
 {
-	return !r->own && !r->salvage && !r->snapshot.on && !r->guest.quiet && !r->guest.wide &&
-	       !r->clock.map.closed && r->phase == XVT_PHASE_LIVE;
+	return (!r->own || r->relayed) && !r->salvage && !r->snapshot.on && !r->guest.quiet &&
+	       !r->guest.wide && !r->clock.map.closed && r->phase == XVT_PHASE_LIVE;
 }
 
 /* A measurement at or after this is awaited before a record of piece p is placed; 0: none is. */
@@ -234,7 +235,7 @@ static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
 		*flags |= XVT_EVENT_F_CLOCK;
 		/* The clock of an own ring is not measured: no node says that its record is wrong,
 		 * and nothing of the others that have the stamps of older ones. */
-		if (r->own)
+		if (r->own && !r->relayed)
 			r->head.back_guest = xvt_u64_larger(r->head.back_guest, r->head.last_guest);
 	}
 	r->head.next_epoch = true;

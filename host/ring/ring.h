@@ -420,9 +420,16 @@ struct xvt_ring {
 	/* The recorder itself writes it, from what the host's kernel traces: stamps are the host's
 	 * clock, and the writer may put LOST records. */
 	bool own;
+	/* An own ring that is filled from pages which a program in the guest relays: stamps are the
+	 * guest's clock, and older than what the drain sees. */
+	bool relayed;
 	struct xvt_host_region *region;
 	struct xvt_ring_ctl *ctl;
 	struct xvt_ring_host *host;
+	/* Where the ring's writer is asked for its clock, and told it: the same words, but those of
+	 * the guest's own ring where `relayed`. */
+	struct xvt_ring_ctl *mail_ctl;
+	struct xvt_ring_host *mail_host;
 	struct xvt_pool *pool;
 	const struct xvt_host_clock *host_clock;
 	/* Numbers of ftrace events of each type that went into runs, XVT_TYPES of them, shared by a

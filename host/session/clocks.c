@@ -31,7 +31,7 @@
 /* Leave the newest node in the region, for salvage when recorder and guest are both gone. */
 static void leave_hint(struct xvt_ring *r, const struct xvt_clock_node *n)
 {
-	struct xvt_ring_host *h = r->host;
+	struct xvt_ring_host *h = r->mail_host;
 
 	r->words.hint_seq |= 1; /* odd: being written */
 	xvt_store(&h->hint_seq, r->words.hint_seq);
@@ -411,8 +411,8 @@ static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 /* Open the ring's clock source. Returns false while the ring has no writer to ask. */
 static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 {
-	struct xvt_clock_target t = { .ctl = r->ctl,
-				      .host = r->host,
+	struct xvt_clock_target t = { .ctl = r->mail_ctl,
+				      .host = r->mail_host,
 				      .host_clock = &s->clock,
 				      .guest_hz = &r->clock.map.hz,
 				      .rate_open = &r->clock.rate_open,
@@ -432,14 +432,14 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 		return false;
 	expect_rate(s, r);
 	r->measure.source_ops = xvt_vm_of_ring(r)->passive ? &xvt_clock_seen
-				: r->own		   ? &xvt_clock_own
+				: r->own && !r->relayed	   ? &xvt_clock_own
 							   : &xvt_clock_handshake;
 	if (r->measure.source_ops->open(&r->measure.source, &t))
 		return false;
 	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
 	 * of each sample and node. */
 	xvt_ring_announce(s, r);
-	if (!is_snapshot(s) && !r->own)
+	if (!is_snapshot(s) && (!r->own || r->relayed))
 		xvt_session_page_open(s, r);
 	return true;
 }
@@ -471,8 +471,8 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->mark.pace = xvt_u64_larger(xvt_vm_of_ring(r)->clocks.mark_pace,
 				      MARK_RESTS * ticks(s, r->clock.rest_ns));
 	if (r->measure.answered)
-		r->measure.answer_clock = now; /* silence begins with this request */
-	r->measure.answered = r->own;	       /* nobody is asked */
+		r->measure.answer_clock = now;	     /* silence begins with this request */
+	r->measure.answered = r->own && !r->relayed; /* nobody is asked */
 }
 
 static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,

@@ -28,6 +28,8 @@ void xvt_vm_switch_off(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		if (r && r->relayed)
+			xvt_relayed_switch_off(r);
 		/* The host's writer still has to write what the kernel has. */
 		if (!r || r->own)
 			continue;

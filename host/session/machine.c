@@ -195,7 +195,9 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	bool died; /* the previous recorder */
 	int err;
 
-	err = xvt_vm_make_rings(s, vm);
+	err = xvt_relayed_attach(s, vm);
+	if (!err)
+		err = xvt_vm_make_rings(s, vm);
 	if (err)
 		return err;
 	xvt_vm_announce(s, vm);
@@ -208,7 +210,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 		if (!r)
 			continue;
 		xvt_vm_init_ring(s, vm, i);
-		r->decode.unaccounted_before = died && !taken;
+		r->decode.unaccounted_before = died && !taken && !r->relayed;
 		xvt_ring_attach(r);
 		xvt_session_list_ring(s, r);
 		/* A ring taken over after a recorder's death may have no writer any more; its
@@ -222,7 +224,11 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	if (!is_snapshot(s))
 		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
-	if (died)
+	if (died && vm->relayed)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "an earlier recorder did not end in order: events that it had "
+				 "taken and not written are in no trace, and are not counted");
+	else if (died)
 		tell_found(s, vm, original, taken);
 	xvt_vm_send_request(s, vm, xvt_vm_generation(s, vm));
 	return 0;
@@ -239,6 +245,9 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 		xvt_fault_text(&vm->region.fault, why, why_size);
 		return err;
 	}
+	err = is_recording(s) ? 0 : xvt_relayed_refused(&vm->region, why, why_size);
+	if (err)
+		return err;
 	err = s->opt.drain_reads ? xvt_host_region_readable(&vm->region) : 0;
 	if (err) {
 		snprintf(why, why_size,
@@ -311,6 +320,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 	free(vm->rings);
 	free(vm->parked);
 	xvt_host_region_close(&vm->region);
+	xvt_relayed_free(vm);
 	xvt_passive_free(vm);
 	free(vm);
 }

@@ -47,7 +47,9 @@ void xvt_session_mark(struct xvt_ring *r)
 	uint64_t spin = xvt_host_clock_ticks(r->host_clock, SPIN_NS);
 	bool waits = !r->mark.open;
 
-	if (r->phase != XVT_PHASE_LIVE || r->mark.seen || earlier(begin, r->mark.next_clock))
+	/* A relayed ring has no records of the program's own. */
+	if (r->relayed || r->phase != XVT_PHASE_LIVE || r->mark.seen ||
+	    earlier(begin, r->mark.next_clock))
 		return;
 	r->mark.next_clock = begin + xvt_host_clock_ticks(r->host_clock, EVERY_NS);
 	if (r->mark.pace > r->mark.next_clock - begin)

@@ -6,14 +6,13 @@
 #define SUBBUFS	     16u
 #define SUBBUF_PAGES 4u /* a page takes at most twice its size as records */
 
-int xvt_own_region(struct xvt_vm *vm, const struct xvt_layout *like, size_t page_size,
-		   const uint8_t boot[16])
+int xvt_own_region_make(struct xvt_host_region *region, const struct xvt_layout *like,
+			size_t page_size, const uint8_t boot[16])
 {
 	struct xvt_layout layout = *like;
 	struct xvt_geometry g;
 	int err;
 
-	vm->own = true;
 	layout.kind = XVT_KIND_LINUX;
 	layout.meta_size = XVT_ALIGN_MIN;
 	layout.subbuf_size = SUBBUF_LEAST;
@@ -22,13 +21,20 @@ int xvt_own_region(struct xvt_vm *vm, const struct xvt_layout *like, size_t page
 		layout.subbuf_size *= 2;
 	layout.region_size = 3ull * XVT_ALIGN_MIN + layout.ring_count * 2ull * XVT_ALIGN_MIN +
 			     (uint64_t)layout.ring_count * SUBBUFS * layout.subbuf_size;
-	err = xvt_host_region_own(&vm->region, layout.region_size);
+	err = xvt_host_region_own(region, layout.region_size);
 	if (!err)
-		err = xvt_region_format(vm->region.map, &layout, &g);
+		err = xvt_region_format(region->map, &layout, &g);
 	if (err)
 		return err;
-	xvt_region_new_generation(vm->region.map, &g, &layout, boot);
-	return xvt_host_region_check(&vm->region);
+	xvt_region_new_generation(region->map, &g, &layout, boot);
+	return xvt_host_region_check(region);
+}
+
+int xvt_own_region(struct xvt_vm *vm, const struct xvt_layout *like, size_t page_size,
+		   const uint8_t boot[16])
+{
+	vm->own = true;
+	return xvt_own_region_make(&vm->region, like, page_size, boot);
 }
 
 static uint64_t clock_of(void *arg)
@@ -38,21 +44,26 @@ static uint64_t clock_of(void *arg)
 	return own->clock;
 }
 
+void xvt_own_ring_init(struct xvt_ring *r, uint32_t cpu, struct xvt_own_ring *own)
+{
+	r->own = true;
+	r->mode = XVT_ENABLE_STOP;
+	r->by_read = false;
+	xvt_writer_init(&own->writer, r->region->map, &r->region->g, r->index);
+	own->writer.clock = clock_of;
+	own->writer.clock_arg = own;
+	r->ctl->type = XVT_RING_VCPU;
+	r->ctl->cpu = r->ctl->hw_id = cpu;
+}
+
 void xvt_own_ring_attach(struct xvt_session *s, struct xvt_vm *vm, uint32_t index, uint32_t cpu,
 			 struct xvt_own_ring *own)
 {
 	struct xvt_ring *r = vm->rings[index];
 
 	xvt_vm_init_ring(s, vm, index);
-	r->own = true;
-	r->mode = XVT_ENABLE_STOP;
-	r->by_read = false;
 	r->clock.map.host_hz = 0; /* the host's clock: nothing sets it forward */
-	xvt_writer_init(&own->writer, vm->region.map, &vm->region.g, index);
-	own->writer.clock = clock_of;
-	own->writer.clock_arg = own;
-	r->ctl->type = XVT_RING_VCPU;
-	r->ctl->cpu = r->ctl->hw_id = cpu;
+	xvt_own_ring_init(r, cpu, own);
 	r->ctl->state = XVT_RING_ONLINE;
 	xvt_ring_attach(r);
 	xvt_session_list_ring(s, r);

@@ -10,7 +10,7 @@
 /* A region older than version 1.1 has no place for a page; the file works all the same. */
 static struct xvt_clock_page *page_in_region(const struct xvt_ring *r)
 {
-	return xvt_has_clock_pages(&r->region->hdr) ? &r->host->clock_page : NULL;
+	return xvt_has_clock_pages(&r->region->hdr) ? &r->mail_host->clock_page : NULL;
 }
 
 void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r)

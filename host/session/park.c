@@ -56,7 +56,7 @@ void xvt_session_unpark_vm(struct xvt_session *s, struct xvt_vm *vm)
 static bool can_park(const struct xvt_ring *r)
 {
 	if (r->head.have || r->drain.first || xvt_ring_ready(r) || r->measure.asked ||
-	    r->decode.unaccounted_before || r->guest.still || r->drain.went_back ||
+	    r->decode.unaccounted_before || r->relayed || r->guest.still || r->drain.went_back ||
 	    r->clock.inferred_new || r->decode.stashed || r->fault.is_new || !r->drain.idle ||
 	    !r->clock.next_burst_clock || r->drain.read_pos != r->drain.last.commit ||
 	    r->drain.generation != r->drain.last.generation ||

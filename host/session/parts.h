@@ -270,8 +270,10 @@ struct xvt_vm {
 	uint32_t id;
 	bool named; /* given at start: no event is written before it has a clock map */
 	bool own;   /* this recorder writes its rings, see own.c: the host, or passive */
-	struct xvt_passive *passive; /* private to passive.c; NULL: another machine */
-	uint32_t rings_max;	     /* limit: further rings of the region are not recorded */
+	struct xvt_passive *passive;	       /* private to passive.c; NULL: another machine */
+	struct xvt_relayed *relayed;	       /* private to relayed.c; NULL: another machine */
+	struct xvt_host_region relayed_region; /* relayed.c: of the recorder's own rings for it */
+	uint32_t rings_max;	 /* limit: further rings of the region are not recorded */
 	bool trust_guest_clock;	 /* the guest-writable clock formulas of its region are used, see
 				    clock/vmm.h */
 	struct xvt_file_id file; /* the region's file */
@@ -729,7 +731,8 @@ static inline void xvt_session_move_slot(struct xvt_session *s, size_t to, size_
 /* The machine of a ring, whose region is a part of it. */
 static inline struct xvt_vm *xvt_vm_of_ring(const struct xvt_ring *r)
 {
-	return container_of(r->region, struct xvt_vm, region);
+	return r->relayed ? container_of(r->region, struct xvt_vm, relayed_region)
+			  : container_of(r->region, struct xvt_vm, region);
 }
 
 /* Returns the machine with that number in the trace; NULL: it was freed. */
@@ -1098,6 +1101,27 @@ void xvt_session_host_free(struct xvt_session *s);
 bool xvt_session_host_saw(const struct xvt_session *s, int32_t tid);
 /* The machine, or NULL. */
 struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
+
+/* --- relayed.c --- */
+
+/* A region whose rings hold pages that a program in the guest relays (XVT_INCOMPAT_RELAYED): make
+ * what its machine needs. Nothing is done for another region. Returns 0 or -errno. */
+int xvt_relayed_attach(struct xvt_session *s, struct xvt_vm *vm);
+/* The recorder writes this ring, from those pages. */
+void xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r);
+/* Before the rings are looked at: copy new pages' events into them. */
+void xvt_session_relayed_feed(struct xvt_session *s);
+/* The host clock before which all events were stamped that the ring has; 0: nothing is proven. */
+uint64_t xvt_relayed_proof(const struct xvt_session *s, const struct xvt_ring *r);
+/* True if the guest has written pages that were not read. */
+bool xvt_relayed_moved(const struct xvt_ring *r);
+void xvt_relayed_switch_off(struct xvt_ring *r);
+/* The machine's memory went back to an earlier state. */
+void xvt_relayed_went_back(struct xvt_ring *r);
+void xvt_relayed_close(struct xvt_vm *vm); /* its region is unmapped */
+void xvt_relayed_free(struct xvt_vm *vm);
+/* What cannot read pages: -EPROTO with the reason if the region has them, else 0. */
+int xvt_relayed_refused(const struct xvt_host_region *region, char *why, size_t why_size);
 
 /* --- passive.c --- */
 

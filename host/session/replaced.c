@@ -134,7 +134,7 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 		return false;
 	if (r->drain.first || r->head.have || xvt_ring_ready(r))
 		return true;
-	if (r->own) /* nobody is asked, so nobody is silent */
+	if (r->own && !r->relayed) /* nobody is asked, so nobody is silent */
 		return since(now, r->drain.changed_clock) <= ticks(s, s->opt.stall_timeout_ns);
 	return r->phase != XVT_PHASE_DONE &&
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
@@ -165,6 +165,7 @@ void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vm_state to
 	xvt_vm_set_state(vm, to);
 	xvt_session_exact_close(vm); /* the source reads the region */
 	xvt_host_region_close(&vm->region);
+	xvt_relayed_close(vm);
 	xvt_passive_close(vm);
 	xvt_pool_trim(&vm->pool); /* return cached memory to the other machines */
 	xvt_session_share_memory(s);

@@ -25,7 +25,7 @@ static int open_region(struct xvt_vm *vm, struct xvt_salvaged *sum, char *why, s
 	err = xvt_host_region_check(&vm->region);
 	if (err)
 		xvt_fault_text(&vm->region.fault, why, why_size);
-	return err;
+	return err ? err : xvt_relayed_refused(&vm->region, why, why_size);
 }
 
 /* A recorder that ends in order clears its id. */

@@ -57,6 +57,8 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 
 		if (!r)
 			continue;
+		if (all && r->relayed)
+			xvt_relayed_went_back(r);
 		any |= r->drain.went_back;
 		if (all || r->drain.went_back)
 			back |= xvt_drain_resync(r);
@@ -100,7 +102,10 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	xvt_session_unpark(s, r);
 	if (!xvt_session_takes_part(s, r))
 		return;
-	xvt_drain_look(r, s->loop, r->guest.behind ? 0 : s->scan.proof);
+	xvt_drain_look(r, s->loop,
+		       r->guest.behind ? 0
+		       : r->relayed    ? xvt_relayed_proof(s, r)
+				       : s->scan.proof);
 	r->session.looked_at = s->scan.drains;
 }
 
@@ -327,6 +332,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	/* After the begin of the pass, of which a later pass makes a proof. */
 	xvt_session_host_feed(s);
 	xvt_session_passive_feed(s);
+	xvt_session_relayed_feed(s);
 	drain_all(s);
 	if (s->scan.proof)
 		s->scan.parked_clock = s->scan.proof;

@@ -294,9 +294,10 @@ static bool attached(const struct xvt_vm *vm)
 /* Returns true if the ring was written, or answered, since the newest look. */
 static bool ring_changed(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return xvt_load_acquire(&r->ctl->commit) != r->drain.last.commit ||
+	return (r->relayed ? xvt_relayed_moved(r)
+			   : xvt_load_acquire(&r->ctl->commit) != r->drain.last.commit) ||
 	       (s->wake.dozing && !r->measure.answered &&
-		xvt_load_acquire(&r->ctl->answer_seq) == xvt_load(&r->host->request_seq));
+		xvt_load_acquire(&r->mail_ctl->answer_seq) == xvt_load(&r->mail_host->request_seq));
 }
 
 /* Returns true if a ring that no writer had used was written since the newest look. */

@@ -66,6 +66,8 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 	r->region = &vm->region;
 	r->ctl = xvt_host_ring_ctl(&vm->region, index);
 	r->host = xvt_host_ring_host(&vm->region, index);
+	r->mail_ctl = r->ctl;
+	r->mail_host = r->host;
 	r->pool = &vm->pool;
 	r->host_clock = &s->clock;
 	r->types = vm->types ? vm->types->count : NULL;
@@ -75,6 +77,8 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 	xvt_clock_map_init(&r->clock.map, vm->guest_hz);
 	r->clock.map.host_clock = &s->clock;
 	r->clock.map.pool = r->pool;
+	if (vm->relayed)
+		xvt_relayed_init_ring(vm, r);
 }
 
 void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r)

@@ -6,6 +6,7 @@
 
 #define COMMIT_SIZE   0x7ffffffull /* of the commit word: bytes of events */
 #define COMMIT_MISSED 0x80000000ull
+#define COMMIT_STORED 0x40000000ull /* with MISSED: the number follows the events */
 
 /* Values of an event's 5 bits. Below them: the data's length in words of 4 bytes; 0: the next word
  * has the length, itself included. */
@@ -36,12 +37,16 @@ void xvt_ftrace_page_init(struct xvt_ftrace_page *p, const void *page, size_t si
 	memcpy(&p->clock, bytes, sizeof(p->clock));
 	memcpy(&commit, bytes + sizeof(p->clock), sizeof(commit));
 	p->missed = commit & COMMIT_MISSED;
+	p->missed_known = p->missed && commit & COMMIT_STORED;
 	commit &= COMMIT_SIZE;
 	p->bad = commit > size - XVT_FTRACE_PAGE_HEAD;
 	if (p->bad)
 		return;
 	p->at += XVT_FTRACE_PAGE_HEAD;
 	p->end = p->at + commit;
+	p->missed_known &= size - XVT_FTRACE_PAGE_HEAD - commit >= sizeof(p->missed_events);
+	if (p->missed_known)
+		memcpy(&p->missed_events, p->end, sizeof(p->missed_events));
 }
 
 void xvt_ftrace_page_more(struct xvt_ftrace_page *p, uint32_t commit)

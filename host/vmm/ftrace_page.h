@@ -24,6 +24,8 @@ struct xvt_ftrace_page {
 	uint64_t clock; /* of the newest event */
 	/* Events are missing before the first one: the kernel overwrote them. */
 	bool missed;
+	bool missed_known;	/* so many, as the page says: */
+	uint64_t missed_events; /* any number, of a page that a guest wrote */
 	bool filled; /* the rest of it is no event */
 	bool back;   /* as in the entry that comes next */
 	bool late;   /* the page had such a gap: its stamps do not show how late they are */

@@ -105,6 +105,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, clock_seen_suite());
 	srunner_add_suite(runner, formats_suite());
 	srunner_add_suite(runner, session_passive_suite());
+	srunner_add_suite(runner, session_relayed_suite());
 	srunner_add_suite(runner, clock_kvm_suite());
 	srunner_add_suite(runner, clock_sets_suite());
 	srunner_add_suite(runner, clock_sound_suite());

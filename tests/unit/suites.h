@@ -79,6 +79,7 @@ Suite *session_drain_suite(void);
 Suite *session_exact_suite(void);
 Suite *session_host_suite(void);
 Suite *session_passive_suite(void);
+Suite *session_relayed_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_looks_suite(void);
 Suite *session_loose_suite(void);

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_session_relayed.c - a guest whose ftrace is relayed: its region's rings hold pages. The
+ * pages are made here, with stamps older than their records as a relay's are; a thread answers for
+ * the clock, as a relay does. The rest is the recorder's way from a page to the trace.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/u64.h"
+#include "ftrace_pages.h"
+#include "lib/xvtrace.h"
+#include "recording.h"
+#include "xvt_relay.h"
+
+#define CPUS	   2u
+#define SIZE	   (512u << 10)
+#define ENTRY	   24u
+#define PER_PAGE   100u
+#define PASSES_MAX 20000
+#define MS_NS	   1000000u
+#define STORED	   0x40000000ull
+#define OFFSET	   (1ull << 40) /* the guest's clock is so far behind the host's */
+
+static struct recording rec;
+static struct xvt_session *s;
+static struct xvt_vm *vm;
+static struct xvt_geometry g;
+static uint8_t *map;
+static struct xvt_relay relay[CPUS];
+static uint16_t number[CPUS]; /* of the newest event */
+static pthread_t thread;
+static bool thread_stop, at_once; /* at_once: nothing older comes, so all is complete at once */
+static struct xvt_host_clock host_clock;
+
+static uint64_t guest_clock(void *arg)
+{
+	(void)arg;
+	return xvt_clock_read_ordered() - OFFSET;
+}
+
+static uint64_t ago(uint64_t ns)
+{
+	return guest_clock(NULL) - xvt_host_clock_ticks(&s->clock, ns);
+}
+
+static void *answer(void *arg)
+{
+	while (!xvt_load_acquire(&thread_stop)) {
+		for (unsigned int i = 0; i < CPUS; i++) {
+			xvt_writer_answer(&relay[i].w);
+			if (xvt_load_acquire(&at_once))
+				xvt_relay_is_complete(&relay[i], guest_clock(NULL));
+		}
+		sched_yield();
+	}
+	return arg;
+}
+
+static void start_relay(void)
+{
+	for (unsigned int i = 0; i < CPUS; i++) {
+		memset(&relay[i], 0, sizeof(relay[i]));
+		xvt_writer_init(&relay[i].w, map, &g, i);
+		xvt_writer_distrust(&relay[i].w);
+		relay[i].w.clock = guest_clock;
+		relay[i].w.ctl->type = XVT_RING_VCPU;
+		relay[i].w.ctl->cpu = relay[i].w.ctl->hw_id = i;
+		xvt_store_release(&relay[i].w.ctl->state, (uint32_t)XVT_RING_ONLINE);
+	}
+	thread_stop = at_once = false;
+	ck_assert_int_eq(pthread_create(&thread, NULL, answer, NULL), 0);
+}
+
+/* As if it were killed: its rings stay ONLINE. */
+static void stop_relay(void)
+{
+	xvt_store_release(&thread_stop, true);
+	pthread_join(thread, NULL);
+}
+
+static const struct xvt_layout *layout(void)
+{
+	static const struct xvt_layout l = { .region_size = SIZE,
+					     .ring_count = CPUS,
+					     .subbuf_size = XVT_RELAYED_SUBBUF,
+					     .kind = XVT_KIND_LINUX,
+					     .incompat = XVT_INCOMPAT_RELAYED,
+					     .clock_id = XVT_CLOCK_NATIVE };
+
+	return &l;
+}
+
+static void pass(void)
+{
+	uint64_t sleep_ns;
+
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	xvt_loop_run(rec.loop, sleep_ns);
+}
+
+static bool is_on(void)
+{
+	for (unsigned int i = 0; i < CPUS; i++) {
+		if (xvt_load(&relay[i].w.host->enable) == XVT_ENABLE_OFF)
+			return false;
+	}
+	return true;
+}
+
+static void setup(void)
+{
+	const struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+						 .memory_bytes = 64 << 20,
+						 .join_timeout_ns = 1,
+						 .stall_timeout_ns = 60 * SECOND_NS };
+	const char *path = scratch_path("relayed");
+	const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char why[256];
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	close(fd);
+	ck_assert_int_eq(xvt_region_format(map, layout(), &g), 0);
+	xvt_region_new_generation(map, &g, layout(), (const uint8_t *)"a boot's number.");
+	memset(number, 0, sizeof(number));
+	start_relay();
+	recording_begin_unused(&rec, 1, &opt);
+	s = rec.s;
+	ck_assert_int_eq(
+		xvt_session_add(s, "r", scratch_path("relayed"), NULL, true, why, sizeof(why)), 0);
+	vm = xvt_session_find(s, "r");
+	for (int i = 0; !is_on() && i < PASSES_MAX; i++)
+		pass();
+	ck_assert(is_on());
+}
+
+static void teardown(void)
+{
+	xvt_store_release(&at_once, true);
+	recording_end(&rec);
+	stop_relay();
+	munmap(map, SIZE);
+}
+
+static uint64_t events(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < CPUS; i++)
+		n += vm->rings[i] ? vm->rings[i]->account.stats.events : 0;
+	return n;
+}
+
+static void complete(unsigned int cpu)
+{
+	xvt_relay_is_complete(&relay[cpu], guest_clock(NULL));
+}
+
+/* The relays have nothing older than now, in each pass. */
+static void until_events(uint64_t n)
+{
+	for (int i = 0; events() < n && i < PASSES_MAX; i++) {
+		for (unsigned int k = 0; k < CPUS; k++)
+			complete(k);
+		pass();
+	}
+	ck_assert_uint_eq(events(), n);
+}
+
+static void make(struct ftrace_page *p, unsigned int cpu, uint64_t clock, unsigned int n)
+{
+	ftrace_page_begin(p, clock);
+	for (unsigned int i = 0; i < n; i++)
+		ftrace_page_event(p, i != 0, ++number[cpu], 0, ENTRY);
+}
+
+static void put(unsigned int cpu, struct ftrace_page *p, uint64_t flags, uint64_t missed)
+{
+	uint32_t len = 16 + p->len;
+
+	ftrace_page_end(p, flags);
+	if (flags & STORED) {
+		memcpy((uint8_t *)p->words + len, &missed, sizeof(missed));
+		len += sizeof(missed);
+	}
+	ck_assert_int_eq(xvt_relay_put(&relay[cpu], p->words, len), 0);
+}
+
+/* A page of n events, a tick apart. */
+static void page(unsigned int cpu, uint64_t clock, unsigned int n)
+{
+	struct ftrace_page p;
+
+	make(&p, cpu, clock, n);
+	put(cpu, &p, 0, 0);
+}
+
+struct got {
+	uint64_t events, flagged, outside, lost, losses;
+	uint64_t bad_order; /* a number that is not the next one of its CPU, without a loss */
+};
+
+static void finish_and_read(struct got *got)
+{
+	const struct xvtrace_event *event;
+	struct xvtrace_reader *reader;
+	struct xvtrace_error error;
+	struct xvtrace *trace;
+	uint16_t next[CPUS] = { 1, 1 };
+	bool gap[CPUS] = { false, false };
+	uint64_t last_ns = 0;
+
+	memset(got, 0, sizeof(*got));
+	host_clock = s->clock;
+	xvt_store_release(&at_once, true);
+	ck_assert_int_eq(xvt_session_finish(s), 0);
+	rec.s = NULL;
+	xvt_trace_close(recording_open(&rec));
+	ck_assert_int_eq(xvtrace_open(&trace, scratch_path("recording.xvt"), 0, &error), 0);
+	ck_assert_int_eq(xvtrace_reader_new(&reader, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(reader, XVTRACE_BOUND), 0);
+	while (xvtrace_next(reader, &event) == 1) {
+		const uint32_t cpu = event->ring ? event->ring->cpu : 0;
+		uint16_t type;
+		uint64_t true_ns;
+
+		if (event->kind == XVTRACE_LOST) {
+			got->lost += event->lost;
+			got->losses++;
+			gap[cpu] = true;
+		}
+		if (event->kind != XVTRACE_EVENT)
+			continue;
+		ck_assert_uint_ge(event->ns, last_ns);
+		last_ns = event->ns;
+		memcpy(&type, event->data, sizeof(type));
+		got->bad_order += type != next[cpu] && !gap[cpu];
+		gap[cpu] = false;
+		next[cpu] = (uint16_t)(type + 1);
+		got->events++;
+		got->flagged += (event->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK)) != 0;
+		true_ns = xvt_host_clock_ns(&host_clock, event->guest_clock + OFFSET);
+		got->outside += xvt_u64_apart(event->ns, true_ns) > event->bound_ns;
+	}
+	xvtrace_reader_free(reader);
+	xvtrace_close(trace);
+}
+
+static uint64_t sum_of(uint64_t (*of)(const struct xvt_ring_stats *))
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < CPUS; i++)
+		sum += of(&vm->rings[i]->account.stats);
+	return sum;
+}
+
+static uint64_t late_of(const struct xvt_ring_stats *st)
+{
+	return st->late;
+}
+
+static uint64_t violations_of(const struct xvt_ring_stats *st)
+{
+	return st->clock_violations;
+}
+
+static uint64_t overwritten_of(const struct xvt_ring_stats *st)
+{
+	return st->overwritten;
+}
+
+static uint64_t full_of(const struct xvt_ring_stats *st)
+{
+	return st->lost[XVT_LOST_FULL];
+}
+
+static uint64_t bad_of(const struct xvt_ring_stats *st)
+{
+	return st->bad_bytes;
+}
+
+/* Stamps are older than their records by up to a tenth of a second, which a drain would hold
+ * against them. */
+START_TEST(all_events_have_their_stamps)
+{
+	struct got got;
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 200; i++) {
+		page(0, ago(100 * MS_NS), PER_PAGE);
+		page(1, ago(50 * MS_NS), 1 + i % PER_PAGE);
+		n += PER_PAGE + 1 + i % PER_PAGE;
+		pass();
+	}
+	until_events(n);
+	ck_assert_uint_eq(sum_of(violations_of), 0);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, n);
+	ck_assert_uint_eq(got.losses, 0);
+	ck_assert_uint_eq(got.bad_order, 0);
+	ck_assert_uint_eq(got.flagged, 0);
+	ck_assert_uint_eq(got.outside, 0);
+}
+END_TEST
+
+/* The merge waits for what an idle ring's relay has not read yet, and no longer. */
+START_TEST(the_merge_waits_on_relayed_to)
+{
+	const uint64_t then = ago(0);
+	struct got got;
+
+	page(1, then + 1000, 10);
+	complete(1);
+	for (unsigned int i = 0; i < 300; i++) {
+		complete(1);
+		pass();
+	}
+	/* Ring 0 could still have older ones, and has. */
+	ck_assert_uint_eq(events(), 0);
+	page(0, then, 10);
+	until_events(20);
+	ck_assert_uint_eq(sum_of(late_of), 0);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 20);
+	ck_assert_uint_eq(got.flagged, 0);
+}
+END_TEST
+
+/* Numbers behind the events, pages without room for one, and whose fault it was. */
+START_TEST(losses_are_exact_and_have_their_cause)
+{
+	struct ftrace_page p;
+	struct got got;
+
+	page(0, ago(4 * MS_NS), 10);
+	number[0] += 7;
+	make(&p, 0, ago(3 * MS_NS), 10);
+	xvt_relay_lost(&relay[0], 7);
+	put(0, &p, FTRACE_PAGE_MISSED | STORED, 7);
+	/* No number: the word has it, and 3 more that the next page counts. */
+	number[0] += 5;
+	make(&p, 0, ago(2 * MS_NS), 10);
+	xvt_relay_lost(&relay[0], 7 + 5 + 3);
+	put(0, &p, FTRACE_PAGE_MISSED, 0);
+	until_events(30);
+	ck_assert_uint_eq(sum_of(overwritten_of), 15);
+	number[0] += 11;
+	make(&p, 0, ago(1 * MS_NS), 10);
+	xvt_relay_lost(&relay[0], 7 + 5 + 3 + 8);
+	relay[0].full = true;
+	put(0, &p, FTRACE_PAGE_MISSED | STORED, 11);
+	until_events(40);
+	ck_assert_uint_eq(sum_of(overwritten_of), 15);
+	ck_assert_uint_eq(sum_of(full_of), 8);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 40);
+	ck_assert_uint_eq(got.losses, 3);
+	ck_assert_uint_eq(got.lost, 23);
+	ck_assert_uint_eq(got.bad_order, 0);
+}
+END_TEST
+
+/* More pages than the recorder's own ring holds, and than the guest's does. */
+START_TEST(a_full_ring_waits)
+{
+	struct got got;
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 500; i++) {
+		for (int k = 0; !xvt_relay_has_room(&relay[0]) && k < PASSES_MAX; k++)
+			pass();
+		ck_assert(xvt_relay_has_room(&relay[0]));
+		page(0, ago(MS_NS), 140);
+		n += 140;
+	}
+	until_events(n);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, n);
+	ck_assert_uint_eq(got.losses, 0);
+	ck_assert_uint_eq(got.bad_order, 0);
+}
+END_TEST
+
+/* The relay is killed. Another one takes the rings, and tells so; what the first had written is
+ * read. The end of the second is that of the rings. */
+START_TEST(another_relay_goes_on)
+{
+	struct got got;
+
+	page(0, ago(3 * MS_NS), 10);
+	until_events(10);
+	for (unsigned int i = 0; i < 5; i++)
+		page(0, ago(2 * MS_NS), 10);
+	stop_relay();
+	xvt_region_new_generation(map, &g, layout(), (const uint8_t *)"a boot's number.");
+	start_relay();
+	page(0, ago(MS_NS), 10);
+	until_events(70);
+	for (unsigned int i = 0; i < CPUS; i++) {
+		complete(i);
+		xvt_store_release(&relay[i].w.ctl->state, (uint32_t)XVT_RING_OFFLINE);
+	}
+	for (int i = 0; vm->rings[0]->phase != XVT_PHASE_DONE && i < PASSES_MAX; i++)
+		pass();
+	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_DONE);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 70);
+	ck_assert_uint_eq(got.losses, 0);
+	ck_assert_uint_eq(got.bad_order, 0);
+	ck_assert_uint_eq(got.flagged, 0);
+}
+END_TEST
+
+/* Losses that no page tells of are told when the relay has ended. */
+START_TEST(the_last_losses_are_told)
+{
+	struct got got;
+
+	page(0, ago(MS_NS), 10);
+	until_events(10);
+	xvt_relay_lost(&relay[0], 9);
+	for (unsigned int i = 0; i < CPUS; i++) {
+		complete(i);
+		xvt_store_release(&relay[i].w.ctl->state, (uint32_t)XVT_RING_OFFLINE);
+	}
+	for (int i = 0; vm->rings[0]->phase != XVT_PHASE_DONE && i < PASSES_MAX; i++)
+		pass();
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 10);
+	ck_assert_uint_eq(got.lost, 9);
+}
+END_TEST
+
+static void put_raw(uint32_t id, const void *payload, uint32_t len)
+{
+	ck_assert_int_eq(xvt_write(&relay[0].w, id, payload, len), 0);
+}
+
+/* Lengths that lead out of the record, records that are no pages, pages whose events lead out of
+ * them: counted, and what is valid is there. */
+START_TEST(what_is_not_valid_is_left_out)
+{
+	static const uint32_t lens[] = { 0, 15, 17, 4096, 4097, UINT32_MAX, UINT32_MAX - 7 };
+	struct {
+		struct xvt_relayed_page head;
+		uint64_t words[2];
+	} raw = { .words = { 1, 0 } };
+	struct ftrace_page p;
+	struct got got;
+
+	page(0, ago(3 * MS_NS), 10);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		raw.head.len = lens[i];
+		put_raw(XVT_ID_FTRACE_PAGE, &raw, sizeof(raw));
+	}
+	put_raw(XVT_ID_FTRACE_PAGE, &raw, 8);
+	put_raw(XVT_ID_LOST, &raw, sizeof(raw));
+	put_raw(XVT_ID_TEXT, "text", 4);
+	put_raw(XVT_ID_CLOCK_SYNC, &raw, sizeof(raw));
+	make(&p, 0, ago(2 * MS_NS), 10);
+	ftrace_page_word(&p, 0, 1);
+	ftrace_page_put(&p, 4096);
+	put(0, &p, 0, 0);
+	number[0] += 3;
+	make(&p, 0, ago(MS_NS), 10);
+	put(0, &p, FTRACE_PAGE_MISSED | STORED, UINT64_MAX); /* the word says 0 */
+	until_events(30);
+	ck_assert_uint_gt(sum_of(bad_of), 0);
+	ck_assert_uint_eq(sum_of(overwritten_of), 0);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 30);
+	ck_assert_uint_eq(got.lost, 0);
+}
+END_TEST
+
+/* Control words that no writer has stop the ring, and nothing else. */
+START_TEST(wrong_words_stop_the_ring)
+{
+	page(0, ago(MS_NS), 10);
+	until_events(10);
+	xvt_store(&relay[0].w.ctl->commit, relay[0].w.ctl->commit + (_i ? 4 : 16 * g.ring_size));
+	for (int i = 0; i < 100; i++)
+		pass();
+	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_BROKEN);
+	page(1, ago(MS_NS), 10);
+	until_events(20);
+}
+END_TEST
+
+Suite *session_relayed_suite(void)
+{
+	Suite *suite = suite_create("session-relayed");
+	TCase *tc = tcase_create("relayed");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, all_events_have_their_stamps);
+	tcase_add_test(tc, the_merge_waits_on_relayed_to);
+	tcase_add_test(tc, losses_are_exact_and_have_their_cause);
+	tcase_add_test(tc, a_full_ring_waits);
+	tcase_add_test(tc, another_relay_goes_on);
+	tcase_add_test(tc, the_last_losses_are_told);
+	tcase_add_test(tc, what_is_not_valid_is_left_out);
+	tcase_add_loop_test(tc, wrong_words_stop_the_ring, 0, 2);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
