@@ -56,19 +56,6 @@ void xvt_own_ring_init(struct xvt_ring *r, uint32_t cpu, struct xvt_own_ring *ow
 	r->ctl->cpu = r->ctl->hw_id = cpu;
 }
 
-void xvt_own_ring_attach(struct xvt_session *s, struct xvt_vm *vm, uint32_t index, uint32_t cpu,
-			 struct xvt_own_ring *own)
-{
-	struct xvt_ring *r = vm->rings[index];
-
-	xvt_vm_init_ring(s, vm, index);
-	r->clock.map.host_hz = 0; /* the host's clock: nothing sets it forward */
-	xvt_own_ring_init(r, cpu, own);
-	r->ctl->state = XVT_RING_ONLINE;
-	xvt_ring_attach(r);
-	xvt_session_list_ring(s, r);
-}
-
 void xvt_own_put(struct xvt_own_ring *own, uint32_t id, const void *data, uint32_t len)
 {
 	struct xvt_slot slot;
