@@ -313,11 +313,12 @@ struct xvt_ring_ctl {
 	uint64_t commit; /* everything below is complete; release, pairs with the drain */
 	/* With XVT_INCOMPAT_RELAYED, else 0. Events stamped before relayed_to are below a commit
 	 * that was stored before it; release. relayed_lost: what ftrace has lost of this CPU since
-	 * this generation began, by its own counters; as of a moment after the page that tells of
-	 * it was written. */
+	 * the region was formatted, by its own counters; stored before the page that tells of it.
+	 * relayed_base: the same when ftrace's instance was made, for the next relay. */
 	uint64_t relayed_to;
 	uint64_t relayed_lost;
-	uint64_t reserved3[5];
+	uint64_t relayed_base;
+	uint64_t reserved3[4];
 
 	uint64_t answer_seq;   /* mailbox: = request_seq once answered; release */
 	uint64_t answer_clock; /* ordered clock read between seeing and answering */

@@ -186,7 +186,6 @@ void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *
 	xvt_store(&c->state, XVT_RING_IDLE);
 	xvt_store(&c->answer_seq, 0);
 	xvt_store(&c->relayed_to, 0);
-	xvt_store(&c->relayed_lost, 0);
 	/* The generation before the positions, so that no host takes the new commit for one of
 	 * the old generation; it waits while commit lies before start. resv before commit:
 	 * commit <= resv holds at every moment. Pairs with xvt_ring_words(). */

@@ -31,7 +31,7 @@ struct relayed_ring {
 	uint64_t cleared;    /* start of a sub-buffer: cleared up to here */
 	uint64_t to;	     /* relayed_to, as of the newest look that came to its end */
 	uint64_t proof;	     /* the newest xvt_relayed_proof() */
-	uint64_t told;	     /* losses of ftrace, of this generation */
+	uint64_t told;	     /* of relayed_lost */
 	uint32_t generation; /* of pos */
 	bool full;	     /* the newest losses: the ring had no room */
 	bool behind;	     /* the newest look did not come to its end */
@@ -126,7 +126,6 @@ static void begin_at(struct xvt_vm *vm, struct relayed_ring *c, uint64_t pos, ui
 {
 	c->pos = pos;
 	c->generation = generation;
-	c->told = 0;
 	c->to = 0;
 	xvt_reader_init(&c->reader, &vm->region.g, pos);
 }
@@ -161,11 +160,13 @@ void xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r)
 		generation--;
 	begin_at(vm, c, cons, generation);
 	c->cleared = xvt_pos_trunc(g, cons);
+	/* What was lost before is another recording's. */
+	c->told = xvt_load(&r->mail_ctl->relayed_lost);
 }
 
 /* --- losses --- */
 
-/* Tell of what ftrace lost before the next record: `all` of this generation so far. */
+/* Tell of what ftrace lost before the next record: `all` so far. */
 static void put_lost(struct relayed_ring *c, uint64_t all, bool full)
 {
 	struct xvt_ring_ctl *ctl = c->own.writer.ctl;

@@ -392,19 +392,24 @@ START_TEST(a_full_ring_waits)
 END_TEST
 
 /* The relay is killed. Another one takes the rings, and tells so; what the first had written is
- * read. The end of the second is that of the rings. */
+ * read, and its losses are told once. The end of the second is that of the rings. */
 START_TEST(another_relay_goes_on)
 {
+	struct ftrace_page p;
 	struct got got;
 
-	page(0, ago(3 * MS_NS), 10);
+	xvt_relay_lost(&relay[0], 9);
+	make(&p, 0, ago(3 * MS_NS), 10);
+	put(0, &p, FTRACE_PAGE_MISSED | STORED, 9);
 	until_events(10);
 	for (unsigned int i = 0; i < 5; i++)
 		page(0, ago(2 * MS_NS), 10);
 	stop_relay();
 	xvt_region_new_generation(map, &g, layout(), (const uint8_t *)"a boot's number.");
 	start_relay();
-	page(0, ago(MS_NS), 10);
+	xvt_relay_lost(&relay[0], 9 + 4);
+	make(&p, 0, ago(MS_NS), 10);
+	put(0, &p, FTRACE_PAGE_MISSED | STORED, 4);
 	until_events(70);
 	for (unsigned int i = 0; i < CPUS; i++) {
 		complete(i);
@@ -415,7 +420,8 @@ START_TEST(another_relay_goes_on)
 	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_DONE);
 	finish_and_read(&got);
 	ck_assert_uint_eq(got.events, 70);
-	ck_assert_uint_eq(got.losses, 0);
+	ck_assert_uint_eq(got.losses, 2);
+	ck_assert_uint_eq(got.lost, 9 + 4);
 	ck_assert_uint_eq(got.bad_order, 0);
 	ck_assert_uint_eq(got.flagged, 0);
 }
