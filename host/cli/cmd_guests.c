@@ -212,7 +212,7 @@ static const char *way_of(const struct guest *g)
 		return "ftrace";
 	if (!g->domain.region[0] || g->look.err)
 		return NULL;
-	return xvt_host_region_way(g->look.kind);
+	return g->look.relayed ? "relay" : xvt_host_region_way(g->look.kind);
 }
 
 /* Why the machine cannot be recorded now, and what to do; NULL: it can. */

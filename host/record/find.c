@@ -83,6 +83,7 @@ void xvt_region_look(const char *path, struct xvt_region_look *look)
 	if (look->err)
 		xvt_fault_text(&r.fault, look->why, sizeof(look->why));
 	look->kind = r.hdr.kind;
+	look->relayed = !look->err && r.hdr.incompat & XVT_INCOMPAT_RELAYED;
 	look->rings = look->err ? 0 : r.g.ring_count;
 	look->generation = r.hdr.generation;
 	look->ring_bytes = look->err ? 0 : (uint64_t)r.g.subbuf_count * r.g.subbuf_size;

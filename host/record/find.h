@@ -37,6 +37,7 @@ struct xvt_region_look {
 	uint64_t size; /* bytes */
 	/* of a formatted region: */
 	uint32_t kind; /* enum xvt_region_kind */
+	bool relayed;  /* its rings have pages of ftrace, which a program relays */
 	uint32_t rings;
 	uint32_t generation;
 	uint64_t ring_bytes; /* of a ring's sub-buffers */

@@ -269,6 +269,8 @@ static const char *vm_way(const struct xvt_vm *v)
 		return "ftrace";
 	if (v->phase == XVT_VM_WAITING)
 		return "region"; /* nothing has formatted it */
+	if (v->relayed)
+		return "relay";
 	way = xvt_host_region_way(v->region.hdr.kind);
 	return way ? way : "region";
 }
