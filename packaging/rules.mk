@@ -64,6 +64,7 @@ define install_guest
 install -D -m 755 $(BUILD)/guest/bin/xvt-guest $(DESTDIR)$(SBINDIR)/xvt-guest
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(UDEVDIR)
 	sed 's|@SBINDIR@|$(SBINDIR)|' packaging/xvtrace-guest.service >$(DESTDIR)$(UNITDIR)/xvtrace-guest.service
+	sed 's|@SBINDIR@|$(SBINDIR)|' packaging/xvtrace-relay.service >$(DESTDIR)$(UNITDIR)/xvtrace-relay.service
 	sed 's|@SBINDIR@|$(SBINDIR)|' packaging/xvtrace-guest.rules >$(DESTDIR)$(UDEVDIR)/70-xvtrace-guest.rules
 	test -e $(DESTDIR)$(GUEST_CONF) || install -D -m 644 packaging/guest.conf $(DESTDIR)$(GUEST_CONF)
 endef

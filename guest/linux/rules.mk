@@ -32,8 +32,13 @@ GUEST_TOOLS := $(patsubst guest/linux/tools/%.c,$(BUILD)/guest/bin/%,$(wildcard 
 .PHONY: guest-tools
 guest-tools: $(GUEST_TOOLS)
 
+# The relay is a part of xvt-guest.
+RELAY_SRC := $(wildcard guest/linux/relay/*.c) shared/xvt_region.c shared/xvt_check.c
+$(BUILD)/guest/bin/xvt-guest: $(RELAY_SRC) $(wildcard guest/linux/relay/*.h shared/*.h)
+$(BUILD)/guest/bin/xvt-guest: GUEST_TOOL_SRC = $(RELAY_SRC)
+
 # Static by default: the guest's file system may be a bare busybox.
 GUEST_TOOLS_LINK ?= -static
 $(BUILD)/guest/bin/%: guest/linux/tools/%.c guest/linux/tools/marker.h shared/xvt_abi.h shared/xvt_port.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Ishared $(CPPFLAGS) $(CFLAGS) $< $(LDFLAGS) $(GUEST_TOOLS_LINK) -o $@
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Ishared $(CPPFLAGS) $(CFLAGS) $< $(GUEST_TOOL_SRC) $(LDFLAGS) $(GUEST_TOOLS_LINK) -o $@

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "../relay/relay.h"
 #include "marker.h"
 #include "xvt_abi.h"
 
@@ -702,6 +703,18 @@ static int cmd_status(int argc, char **argv)
 	return 0;
 }
 
+static int cmd_relay(int argc, char **argv)
+{
+	tracefs = tracefs_dir();
+	if (!tracefs) {
+		fputs("xvt-guest: tracefs: not mounted; mount -t tracefs tracefs "
+		      "/sys/kernel/tracing\n",
+		      stderr);
+		exit(1);
+	}
+	exit(relay_main(tracefs, argc, argv));
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -722,6 +735,9 @@ static const struct {
 	  "start            switch on the events of " CONFIG " (and no others of\n"
 	  "                   an earlier start), and send comms and printk-formats" },
 	{ "stop", cmd_stop, false, false, "stop             switch off what start switched on" },
+	{ "relay", cmd_relay, false, true,
+	  "relay " RELAY_OPTIONS "\n"
+	  "                   without the module: what ftrace records, into a region" },
 	{ "status", cmd_status, false, false, "status           what the module does" },
 };
 

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# xvt-guest relay with the tracefs of this machine in place of a guest's: its options, and marks that
+# a recorder has in its trace, each once, with the names of their formats.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+guest=$BUILD/guest/bin/xvt-guest
+dir=$(awk '$3 == "tracefs" { print $2; exit }' /proc/self/mounts)
+instance=$dir/instances/xvt-relay
+if [ ! -x "$guest" ] || [ ! -w "$dir/instances" ] || [ -e "$instance" ] || [ "$(uname -m)" != x86_64 ]; then
+	echo "skip - xvt-guest relay: make guest builds it; it needs a tracefs of x86, and no other relay"
+	exit 0
+fi
+region=$work/region
+truncate -s 4M "$region"
+
+# refused TEXT STATUS OPTION...
+refused() {
+	local text=$1 want=$2
+	shift 2
+	"$guest" relay "$@" >"$work/out" 2>&1
+	[ $? -eq "$want" ] && grep -q "$text" "$work/out" && [ ! -e "$instance" ] && return
+	cat "$work/out"
+	return 1
+}
+check "an option without its value is wrong usage" refused 'usage: xvt-guest relay' 2 --events
+check "so is a buffer that is no number" refused 'number of KiB' 2 --buffer 1M
+check "a region that is not there" refused 'No such file' 1 --region "$work/none"
+truncate -s 64K "$work/short"
+check "a region that is too small" refused 'too small' 1 --region "$work/short"
+
+# traces: the kernel does, because a recorder asks for it
+traces() {
+	[ "$(cat "$instance/tracing_on" 2>/dev/null)" = 1 ]
+}
+"$guest" relay --events sched:sched_switch --region "$region" >"$work/relay" 2>&1 &
+relay=$!
+pids+=($relay)
+"$xvtrace" record -q -o "$work/r.xvt" -r "r=$region" 2>"$work/err" &
+recorder=$!
+pids+=($recorder)
+check "the kernel traces when a recorder is there" poll traces
+check "a second relay is refused" eval '! "$guest" relay --region "$region" >"$work/out" 2>&1 && grep -q "another program" "$work/out"'
+truncate -s 4M "$work/other"
+check "... also in a region of its own" eval '! "$guest" relay --region "$work/other" >"$work/out" 2>&1 && grep -q "another relay" "$work/out"'
+way() {
+	[ "$("$xvtrace" "$1" --json | jq -r "$2")" = relay ]
+}
+check "status says the way" poll way status ".recorders[] | select(.pid == $recorder).vms[].way"
+export XVTRACE_SHM_DIR=$work
+mv "$region" "$work/xvtrace-r"
+check "guests does" way guests '.machines[] | select(.name == "r").way'
+mv "$work/xvtrace-r" "$region"
+check "salvage refuses it" eval '! "$xvtrace" salvage -o "$work/s.xvt" "$region" >"$work/out" 2>&1 && grep -q "record and daemon alone" "$work/out"'
+for i in $(seq 2000); do echo "mark $i"; done >"$instance/trace_marker" || exit 1
+kill -INT $recorder
+wait $recorder
+check "the recording ends well" [ $? -eq 0 ]
+kill $relay
+wait $relay
+check "the relay ends well" [ $? -eq 0 ]
+check "it leaves nothing in tracefs" [ ! -e "$instance" ]
+cat "$work/err" "$work/relay"
+"$xvtrace" report "$work/r.xvt" 2>&1 | grep -o ' print: mark [0-9]*$' >"$work/marks"
+seq 2000 | sed 's/^/ print: mark /' >"$work/want"
+check "each mark once, in order" cmp "$work/want" "$work/marks"
+check "verify finds nothing wrong" "$xvtrace" verify "$work/r.xvt"
+check "no event contradicts its clock" [ "$(stat_sum "$work/r.xvt" clock_violations)" = 0 ]
+[ $failures -eq 0 ]
