@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: tracefs
 # xvt-guest relay with the tracefs of this machine in place of a guest's: its options, and marks that
 # a recorder has in its trace, each once, with the names of their formats.
 set -u
@@ -12,7 +13,10 @@ if [ ! -x "$guest" ] || [ ! -w "$dir/instances" ] || [ -e "$instance" ] || [ "$(
 	echo "skip - xvt-guest relay: make guest builds it; it needs a tracefs of x86, and no other relay"
 	exit 0
 fi
-region=$work/region
+# A relay that is killed leaves its instance.
+trap 'cleanup; [ ! -e "$instance" ] || rmdir "$instance"' EXIT
+export XVTRACE_SHM_DIR=$work
+region=$work/xvtrace-r
 truncate -s 4M "$region"
 
 # refused TEXT STATUS OPTION...
@@ -30,16 +34,16 @@ check "a region that is not there" refused 'No such file' 1 --region "$work/none
 truncate -s 64K "$work/short"
 check "a region that is too small" refused 'too small' 1 --region "$work/short"
 
-# traces: the kernel does, because a recorder asks for it
+# traces: the kernel does, because a recorder asks for it. A new instance does so until the relay has it.
 traces() {
-	[ "$(cat "$instance/tracing_on" 2>/dev/null)" = 1 ]
+	grep -q '^relaying' "$work/relay" && [ "$(cat "$instance/tracing_on" 2>/dev/null)" = 1 ]
 }
 "$guest" relay --events sched:sched_switch --region "$region" >"$work/relay" 2>&1 &
 relay=$!
-pids+=($relay)
+pids+=("$relay")
 "$xvtrace" record -q -o "$work/r.xvt" -r "r=$region" 2>"$work/err" &
 recorder=$!
-pids+=($recorder)
+pids+=("$recorder")
 check "the kernel traces when a recorder is there" poll traces
 check "a second relay is refused" eval '! "$guest" relay --region "$region" >"$work/out" 2>&1 && grep -q "another program" "$work/out"'
 truncate -s 4M "$work/other"
@@ -48,12 +52,9 @@ way() {
 	[ "$("$xvtrace" "$1" --json | jq -r "$2")" = relay ]
 }
 check "status says the way" poll way status ".recorders[] | select(.pid == $recorder).vms[].way"
-export XVTRACE_SHM_DIR=$work
-mv "$region" "$work/xvtrace-r"
 check "guests does" way guests '.machines[] | select(.name == "r").way'
-mv "$work/xvtrace-r" "$region"
 check "salvage refuses it" eval '! "$xvtrace" salvage -o "$work/s.xvt" "$region" >"$work/out" 2>&1 && grep -q "record and daemon alone" "$work/out"'
-for i in $(seq 2000); do echo "mark $i"; done >"$instance/trace_marker" || exit 1
+for i in $(seq 2000); do echo "mark $i" || break; done >"$instance/trace_marker"
 kill -INT $recorder
 wait $recorder
 check "the recording ends well" [ $? -eq 0 ]

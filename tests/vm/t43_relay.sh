@@ -33,6 +33,7 @@ check "they are those of the guest's own rings: $written events were written" \
 	stat_says "$trace" "([.vms[].rings[].attempted] | add) == $written"
 check "no event contradicts its clock" stat_says "$trace" '[.vms[].rings[].clock_violations] | add == 0'
 "$xvtrace" report --vm r "$trace" >"$work/text" 2>"$work/text.err"
+check "no event comes too late for its place" stat_says "$trace" '[.vms[].rings[].late] | add == 0'
 check "all events have names" eval '[ ! -s "$work/text.err" ] && ! grep -q " unknown" "$work/text"'
 # marks PART: how many different ones of it are there
 marks() {

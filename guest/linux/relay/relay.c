@@ -9,20 +9,24 @@
  * says in the region that the rings have no writer any more. ftrace's instance stays then, with
  * what it has, and the next relay goes on there.
  *
- * What is complete: an event is visible in trace_pipe_raw a little after its stamp. So all events
- * are relayed that were stamped before a clock value which was read XVT_PROOF before a CPU's buffer
- * was found to be empty.
+ * What is complete: an event is visible in trace_pipe_raw when its writer has committed it, and
+ * from its stamp until then it is not preempted. A grace period of RCU waits for all such writers.
+ * So all events are relayed that were stamped before a clock value after which membarrier() has
+ * returned before a CPU's buffer was found to be empty. No time would do: a vCPU may stand still.
  */
 #define _GNU_SOURCE
 #include "relay.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,20 +40,19 @@
 #define COMMIT_SIZE   0x7ffffffull
 #define COMMIT_MISSED 0x80000000ull
 #define COMMIT_STORED 0x40000000ull
-#define PROOF_NS      1000000u
+#define SHORT_NAP_NS  250000u  /* where more is left to read */
 #define NAP_NS	      2000000u /* between two looks at ftrace and the mailbox, */
 #define IDLE_NS	      5000000u /* and where no host records */
 #define STAY	      20000u   /* looks at the mailbox while the host says that more follow */
 #define PAGES_AT_ONCE 64u      /* of a CPU, before the others have their turn */
-#define END_NAPS      2000u    /* for the host to make room at the end */
+#define END_NAP_NS    1000000u
+#define END_NAPS      2000u /* for the host to make room at the end */
 
 struct cpu_ring {
 	struct xvt_relay relay;
 	unsigned int cpu;
 	int fd;
 	uint64_t lost_before; /* of instances before this one */
-	uint64_t candidate;   /* clock value; all that was stamped before becomes visible */
-	uint64_t candidate_ns;
 	uint64_t pages, bytes;
 };
 
@@ -59,6 +62,7 @@ static struct cpu_ring *rings;
 static uint8_t page[PAGE] __attribute__((aligned(8)));
 static unsigned int nr_rings;
 static bool tracing;
+static uint64_t written_to; /* clock value: all that was stamped before is in ftrace's buffers */
 static volatile sig_atomic_t ended;
 static volatile pid_t child; /* of the process that waits; 0 in the other one */
 
@@ -68,14 +72,6 @@ static void on_signal(int sig)
 	ended = 1;
 	if (child > 0)
 		kill(child, SIGTERM);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void nap(uint64_t ns)
@@ -259,17 +255,22 @@ static bool relay_cpu(struct cpu_ring *r)
 	return false;
 }
 
-/* The ring is complete up to the candidate if that is old enough; else it is to become so. */
-static void tell_complete(struct cpu_ring *r, uint64_t clock, uint64_t ns, bool all)
+static int wait_for_writers(void)
 {
-	if (!all)
-		return;
-	if (r->candidate && ns - r->candidate_ns < PROOF_NS)
-		return;
-	if (r->candidate)
-		xvt_relay_is_complete(&r->relay, r->candidate);
-	r->candidate = clock;
-	r->candidate_ns = ns;
+	const uint64_t clock = xvt_clock_read_ordered();
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		return -errno;
+	xvt_store_release(&written_to, clock);
+	return 0;
+}
+
+/* A grace period lasts some ticks, which the host does not wait for an answer. */
+static void *prove(void *arg)
+{
+	while (!ended && !wait_for_writers())
+		nap(NAP_NS);
+	return arg;
 }
 
 /* Read what ftrace has, and forget it: to empty it would set its counters back. */
@@ -305,10 +306,11 @@ static bool relay_all(void)
 
 	for (unsigned int i = 0; i < nr_rings; i++) {
 		struct cpu_ring *r = &rings[i];
-		const uint64_t ns = now_ns(), clock = xvt_clock_read_ordered();
+		const uint64_t clock = xvt_load_acquire(&written_to);
 		const bool all = !tracing || relay_cpu(r);
 
-		tell_complete(r, clock, ns, all);
+		if (all && clock)
+			xvt_relay_is_complete(&r->relay, clock);
 		more |= !all;
 		answer();
 	}
@@ -319,8 +321,9 @@ static bool relay_all(void)
 static void end(void)
 {
 	relay_instance_write(&instance, "tracing_on", "0");
+	wait_for_writers();
 	for (unsigned int i = 0; i < END_NAPS && relay_all(); i++)
-		nap(PROOF_NS);
+		nap(END_NAP_NS);
 	for (unsigned int i = 0; i < nr_rings; i++) {
 		if (tracing)
 			xvt_relay_lost(&rings[i].relay,
@@ -330,7 +333,7 @@ static void end(void)
 	/* The last records have a time when the host has asked once more. */
 	for (unsigned int i = 0; tracing && i < 500; i++) {
 		stay_for_host();
-		nap(PROOF_NS);
+		nap(END_NAP_NS);
 	}
 	set_state(XVT_RING_OFFLINE);
 }
@@ -338,7 +341,15 @@ static void end(void)
 static int relay(void)
 {
 	uint64_t pages = 0, bytes = 0;
+	pthread_t prover;
+	int err = -wait_for_writers();
 
+	if (!err)
+		err = pthread_create(&prover, NULL, prove, NULL);
+	if (err) {
+		fprintf(stderr, "xvt-guest: relay: membarrier: %s\n", strerror(err));
+		return 1;
+	}
 	set_state(XVT_RING_ONLINE);
 	while (!ended) {
 		bool more;
@@ -349,8 +360,9 @@ static int relay(void)
 		if (!more || !tracing)
 			nap(tracing ? NAP_NS : IDLE_NS);
 		else
-			nap(PROOF_NS / 4);
+			nap(SHORT_NAP_NS);
 	}
+	pthread_join(prover, NULL);
 	end();
 	for (unsigned int i = 0; i < nr_rings; i++) {
 		pages += rings[i].pages;

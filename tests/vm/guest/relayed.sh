@@ -11,11 +11,11 @@ fail() {
 	say "failed: $*"
 	exit 1
 }
-# relay OPTION...: until the host has it record
+# relay OPTION...: until the host has it record. A new instance records until the relay has it.
 relay() {
-	xvt-guest relay --events sched,irq "$@" &
+	xvt-guest relay --events sched,irq "$@" >/tmp/relay &
 	relay=$!
-	until [ "$(cat $instance/tracing_on 2>/dev/null)" = 1 ]; do
+	until grep -q '^relaying' /tmp/relay && [ "$(cat $instance/tracing_on 2>/dev/null)" = 1 ]; do
 		kill -0 $relay || fail "no relay"
 		sleep 0.1
 	done
@@ -51,6 +51,11 @@ written() {
 
 relay
 marks 1
+# It sleeps (clock_nanosleep): a page that it had read and not yet written would be lost.
+until stand_still && grep -q '^230 ' "/proc/$child/syscall"; do
+	kill -CONT "$child"
+	usleep 10000
+done
 kill -9 "$child"
 wait $relay
 say "killed rc=$?"
