@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,7 +38,10 @@ static struct xvt_relay relay[CPUS];
 static uint16_t number[CPUS]; /* of the newest event */
 static pthread_t thread;
 static bool thread_stop, at_once; /* at_once: nothing older comes, so all is complete at once */
-static struct xvt_host_clock host_clock;
+static struct xvt_host_clock host_clock; /* copy of the session's, with lines of its own */
+/* In some pass a ring was quiet, or its answers were too wide: this machine did not run the thread.
+ * Then events are placed without a measurement, and the trace says so. */
+static bool was_slow;
 
 static uint64_t guest_clock(void *arg)
 {
@@ -102,6 +106,11 @@ static void pass(void)
 	uint64_t sleep_ns;
 
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	for (unsigned int i = 0; vm && vm->rings && i < CPUS; i++) {
+		const struct xvt_ring *r = vm->rings[i];
+
+		was_slow |= r && r->phase == XVT_PHASE_LIVE && (r->guest.quiet || r->guest.wide);
+	}
 	xvt_loop_run(rec.loop, sleep_ns);
 }
 
@@ -132,6 +141,8 @@ static void setup(void)
 	ck_assert_int_eq(xvt_region_format(map, layout(), &g), 0);
 	xvt_region_new_generation(map, &g, layout(), (const uint8_t *)"a boot's number.");
 	memset(number, 0, sizeof(number));
+	was_slow = false;
+	vm = NULL;
 	start_relay();
 	recording_begin_unused(&rec, 1, &opt);
 	s = rec.s;
@@ -183,6 +194,17 @@ static void make(struct ftrace_page *p, unsigned int cpu, uint64_t clock, unsign
 		ftrace_page_event(p, i != 0, ++number[cpu], 0, ENTRY);
 }
 
+/* A relay reads no page from ftrace before there is room for it. */
+static void wait_for_room(unsigned int cpu)
+{
+	const bool full = relay[cpu].full;
+
+	for (int i = 0; !xvt_relay_has_room(&relay[cpu]) && i < PASSES_MAX; i++)
+		pass();
+	ck_assert(xvt_relay_has_room(&relay[cpu]));
+	relay[cpu].full = full;
+}
+
 static void put(unsigned int cpu, struct ftrace_page *p, uint64_t flags, uint64_t missed)
 {
 	uint32_t len = 16 + p->len;
@@ -200,14 +222,27 @@ static void page(unsigned int cpu, uint64_t clock, unsigned int n)
 {
 	struct ftrace_page p;
 
+	wait_for_room(cpu);
 	make(&p, cpu, clock, n);
 	put(cpu, &p, 0, 0);
 }
 
 struct got {
-	uint64_t events, flagged, outside, lost, losses;
+	uint64_t events, unconfirmed, wrong_clock, outside, lost, losses;
 	uint64_t bad_order; /* a number that is not the next one of its CPU, without a loss */
 };
+
+/* The session's lines are freed with it. Lines that its end adds begin behind all events. */
+static void copy_host_clock(void)
+{
+	const size_t size = s->clock.count * sizeof(*s->clock.lines);
+
+	host_clock = s->clock;
+	host_clock.lines = malloc(size + 1);
+	ck_assert_ptr_nonnull(host_clock.lines);
+	if (size)
+		memcpy(host_clock.lines, s->clock.lines, size);
+}
 
 static void finish_and_read(struct got *got)
 {
@@ -220,7 +255,7 @@ static void finish_and_read(struct got *got)
 	uint64_t last_ns = 0;
 
 	memset(got, 0, sizeof(*got));
-	host_clock = s->clock;
+	copy_host_clock();
 	xvt_store_release(&at_once, true);
 	ck_assert_int_eq(xvt_session_finish(s), 0);
 	rec.s = NULL;
@@ -247,20 +282,33 @@ static void finish_and_read(struct got *got)
 		gap[cpu] = false;
 		next[cpu] = (uint16_t)(type + 1);
 		got->events++;
-		got->flagged += (event->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK)) != 0;
+		got->unconfirmed += (event->flags & XVTRACE_UNCONFIRMED) != 0;
+		got->wrong_clock += (event->flags & XVTRACE_CLOCK) != 0;
 		true_ns = xvt_host_clock_ns(&host_clock, event->guest_clock + OFFSET);
 		got->outside += xvt_u64_apart(event->ns, true_ns) > event->bound_ns;
 	}
 	xvtrace_reader_free(reader);
 	xvtrace_close(trace);
+	xvt_host_clock_fini(&host_clock);
+}
+
+/* Every time is within its bound, and confirmed where the relay answered in time. */
+static void check_times(const struct got *got)
+{
+	ck_assert_uint_eq(got->outside, 0);
+	ck_assert_uint_eq(got->wrong_clock, 0);
+	if (!was_slow)
+		ck_assert_uint_eq(got->unconfirmed, 0);
 }
 
 static uint64_t sum_of(uint64_t (*of)(const struct xvt_ring_stats *))
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = 0; i < CPUS; i++)
+	for (unsigned int i = 0; i < CPUS; i++) {
+		xvt_ring_account(vm->rings[i], false); /* else as of the newest checkpoint */
 		sum += of(&vm->rings[i]->account.stats);
+	}
 	return sum;
 }
 
@@ -308,8 +356,7 @@ START_TEST(all_events_have_their_stamps)
 	ck_assert_uint_eq(got.events, n);
 	ck_assert_uint_eq(got.losses, 0);
 	ck_assert_uint_eq(got.bad_order, 0);
-	ck_assert_uint_eq(got.flagged, 0);
-	ck_assert_uint_eq(got.outside, 0);
+	check_times(&got);
 }
 END_TEST
 
@@ -332,7 +379,7 @@ START_TEST(the_merge_waits_on_relayed_to)
 	ck_assert_uint_eq(sum_of(late_of), 0);
 	finish_and_read(&got);
 	ck_assert_uint_eq(got.events, 20);
-	ck_assert_uint_eq(got.flagged, 0);
+	check_times(&got);
 }
 END_TEST
 
@@ -377,9 +424,7 @@ START_TEST(a_full_ring_waits)
 	uint64_t n = 0;
 
 	for (unsigned int i = 0; i < 500; i++) {
-		for (int k = 0; !xvt_relay_has_room(&relay[0]) && k < PASSES_MAX; k++)
-			pass();
-		ck_assert(xvt_relay_has_room(&relay[0]));
+		wait_for_room(0);
 		page(0, ago(MS_NS), 140);
 		n += 140;
 	}
@@ -423,7 +468,7 @@ START_TEST(another_relay_goes_on)
 	ck_assert_uint_eq(got.losses, 2);
 	ck_assert_uint_eq(got.lost, 9 + 4);
 	ck_assert_uint_eq(got.bad_order, 0);
-	ck_assert_uint_eq(got.flagged, 0);
+	check_times(&got);
 }
 END_TEST
 
