@@ -26,10 +26,10 @@ struct xvt_ftrace_page {
 	bool missed;
 	bool missed_known;	/* so many, as the page says: */
 	uint64_t missed_events; /* any number, of a page that a guest wrote */
-	bool filled; /* the rest of it is no event */
-	bool back;   /* as in the entry that comes next */
-	bool late;   /* the page had such a gap: its stamps do not show how late they are */
-	bool bad;    /* a length led out of the page: the rest of it is not read */
+	bool filled;		/* the rest of it is no event */
+	bool back;		/* as in the entry that comes next */
+	bool late; /* the page had such a gap: its stamps do not show how late they are */
+	bool bad;  /* a length led out of the page: the rest of it is not read */
 };
 
 struct xvt_ftrace_entry {
