@@ -429,6 +429,24 @@ void xvt_session_relayed_feed(struct xvt_session *s)
 
 /* --- what is complete --- */
 
+/* The greatest host time that is surely not after `guest`, by the node's line: less the node's
+ * bound and the creep of the clock from there. At most as much less as other proofs, see ring.h. */
+static uint64_t not_after_ns(const struct xvt_ring *r, const struct xvt_clock_node *node,
+			     uint64_t guest)
+{
+	const uint64_t apart_ns = xvt_ticks_ns(xvt_u64_apart(guest, node->guest), r->clock.map.hz);
+	const uint64_t doubt_ns =
+		xvt_u64_sum(node->bound_ns, apart_ns / 1024 * XVT_CREEP_PER_1024 + 1);
+	uint64_t less_ns = doubt_ns < r->margin_most_ns ? doubt_ns : r->margin_most_ns;
+	uint64_t ns = node->host_ns;
+
+	if (guest >= node->guest)
+		ns = xvt_u64_sum(ns, apart_ns);
+	else
+		less_ns = xvt_u64_sum(less_ns, apart_ns);
+	return ns > less_ns ? ns - less_ns : 0;
+}
+
 uint64_t xvt_relayed_proof(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
@@ -440,12 +458,7 @@ uint64_t xvt_relayed_proof(const struct xvt_session *s, const struct xvt_ring *r
 	if (!last || !c->to || !s->scan.proof)
 		return 0;
 	now_ns = xvt_host_clock_ns(&s->clock, s->scan.proof);
-	if (c->to >= last->guest) {
-		ns = xvt_u64_sum(last->host_ns, xvt_ticks_ns(c->to - last->guest, r->clock.map.hz));
-	} else {
-		ago = xvt_ticks_ns(last->guest - c->to, r->clock.map.hz);
-		ns = ago < last->host_ns ? last->host_ns - ago : 0;
-	}
+	ns = not_after_ns(r, last, c->to);
 	ago = ns < now_ns ? ticks(s, now_ns - ns) : 0;
 	/* What was proven once stays so, whatever the clock's line is now. */
 	if (ago < s->scan.proof)
