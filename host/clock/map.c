@@ -730,7 +730,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	jumped = last && (node->guest <= last->guest || node->host_ns <= last->host_ns ||
 			  m->moved || came_apart(m, from, node));
 	if (last && !jumped && changes.size_ns <= XVT_CREEP_NS_MAX) {
-		node->flags = 0;
+		node->flags = m->hz_open && !one_formula(last, node) ? XVT_NODE_F_OPEN : 0;
 		node->epoch = last->epoch;
 		bound = xvt_u64_larger(last->bound_ns, bound) + crept(m, last, node) +
 			changes.size_ns + hidden_ns(node);

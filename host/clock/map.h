@@ -110,6 +110,7 @@ struct xvt_clock_map {
 	} older;     /* cache of next_first(): the epoch's end for a node of an older epoch */
 	uint64_t hz; /* nominal rate of the guest's clock, for extrapolation */
 	uint64_t hz_doubt_ppb; /* how far that may be off, if it was measured */
+	bool hz_open;	       /* that is by an expected rate: nodes get XVT_NODE_F_OPEN */
 	uint32_t clock_traits; /* XVT_CLOCK_T_* */
 	uint32_t clock_step;   /* ticks by which its values differ; at most 1: any */
 	bool step_open;	       /* all answers had one value, so it may have had that for long */

@@ -170,6 +170,7 @@ static void note_doubt(struct xvt_clock_rate *r)
 	const uint64_t expected[] = { r->host_hz, r->claim_hz };
 
 	r->doubt_ppb = r->settled_ppb;
+	r->open = false;
 	if (is_one_expected(r, r->hz))
 		return;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -177,6 +178,7 @@ static void note_doubt(struct xvt_clock_rate *r)
 			r->doubt_ppb = xvt_u64_larger(
 				r->doubt_ppb, ppb(xvt_u64_apart(r->hz, expected[i]), r->hz));
 	}
+	r->open = r->doubt_ppb > r->settled_ppb;
 }
 
 /* Another gap agrees with the rate. */

@@ -29,6 +29,7 @@ struct xvt_rate_gap {
 struct xvt_clock_rate {
 	uint64_t hz;	    /* 0: not known yet */
 	uint64_t doubt_ppb; /* how far hz may be off, if it was measured */
+	bool open;	    /* it is by an expected rate that nothing excludes */
 	uint64_t host_hz;   /* rate of the host's counter; 0: the clock is of another kind */
 	uint64_t claim_hz;  /* by the guest; 0: unknown */
 	/* private to rate.c */

@@ -153,7 +153,8 @@ static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	xvt_session_ring_live(s, r);
 }
 
-static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz, uint64_t doubt_ppb)
+static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz, uint64_t doubt_ppb,
+		     bool open)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
@@ -167,6 +168,7 @@ static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz, uin
 	r->clock.map.hz = hz;
 	r->clock.rate_open = false;
 	r->clock.map.hz_doubt_ppb = doubt_ppb;
+	r->clock.map.hz_open = open;
 	r->clock.map.slack_ns = 0; /* of segments at another rate */
 	if (r->session.announced)
 		xvt_ring_announce(s, r);
@@ -199,7 +201,8 @@ static void share_rate(struct xvt_session *s, struct xvt_ring *from, uint64_t no
 
 		if (!r || r == from || r->clock.rate.hz || !is_shared(s, r))
 			continue;
-		use_rate(s, r, from->clock.map.hz, from->clock.map.hz_doubt_ppb);
+		use_rate(s, r, from->clock.map.hz, from->clock.map.hz_doubt_ppb,
+			 from->clock.map.hz_open);
 		if (r->phase == XVT_PHASE_NEW && r->clock.map.count)
 			begin_ring(s, r, now);
 	}
@@ -235,10 +238,11 @@ static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
 	if (r->clock.rate.hz) {
 		r->clock.rate_open = false;
 		r->clock.map.hz_doubt_ppb = r->clock.rate.doubt_ppb;
+		r->clock.map.hz_open = r->clock.rate.open;
 	}
 	if (!other)
 		return;
-	use_rate(s, r, r->clock.rate.hz, r->clock.rate.doubt_ppb);
+	use_rate(s, r, r->clock.rate.hz, r->clock.rate.doubt_ppb, r->clock.rate.open);
 	share_rate(s, r, now);
 	if (r->phase != XVT_PHASE_NEW &&
 	    xvt_u64_apart(old_hz, r->clock.rate.hz) > r->clock.rate.hz / 1000)
@@ -517,7 +521,7 @@ void xvt_session_clock_is(struct xvt_session *s, struct xvt_ring *r, uint32_t cl
 	if (r->measure.source)
 		r->measure.source_ops->close(r->measure.source);
 	r->measure.source = NULL; /* opened again, and expects the rates of this clock */
-	use_rate(s, r, hz, 0);
+	use_rate(s, r, hz, 0, false);
 	r->clock.next_burst_clock = 0;
 }
 

@@ -47,8 +47,9 @@
 #define XVT_CHUNK_MAGIC	    0x43545658u		  /* "XVTC" */
 #define XVT_FILE_MAGIC	    0x31454c4946545658ull /* "XVTFILE1" */
 #define XVT_FILE_MAJOR	    2			  /* 2: RAW and ORDER; 1 was never released */
-#define XVT_FILE_MINOR	    2
+#define XVT_FILE_MINOR	    3
 #define XVT_FILE_MINOR_RAWS 2 /* from here on, `raws` has sequence numbers: readers refuse less */
+#define XVT_FILE_MINOR_OPEN 3 /* from here on, nodes have XVT_NODE_F_OPEN */
 #define XVT_FILE_OLDEST	    2
 
 /* Longest payload that a reader accepts; a writer ends a chunk far below. */
@@ -292,6 +293,12 @@ XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
 /* No measurement of this ring: another ring of its machine was measured so, or the region said so.
  * The node's line gives times, and nothing is proven by it. The ring has no other nodes. */
 #define XVT_NODE_F_TAKEN   32u
+/*
+ * The ring's rate is an average of many gaps, and a rate that is expected of its clock is open: the
+ * clock may have that one, and be stopped or set back all the time by as much as the two differ.
+ * What this makes of the segment is in segment_bound_ns. No samples of the segment prove less.
+ */
+#define XVT_NODE_F_OPEN	   64u
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
  * for every event between the previous node of the epoch and this one, or for more of them

@@ -102,6 +102,7 @@ int xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count)
 
 			if (seen->segment_bound_ns > nodes[i].segment_bound_ns)
 				seen->segment_bound_ns = nodes[i].segment_bound_ns;
+			seen->flags |= nodes[i].flags & XVT_NODE_F_OPEN;
 		}
 	}
 	return spread_bounds(nodes, count);

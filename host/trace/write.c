@@ -212,7 +212,9 @@ static int complete_info(struct xvt_file_info *file)
 {
 	file->magic = XVT_FILE_MAGIC;
 	file->major = XVT_FILE_MAJOR;
-	file->minor = XVT_FILE_MINOR;
+	/* What is made of another file has no more in it than that. */
+	if (!file->minor || file->minor > XVT_FILE_MINOR)
+		file->minor = XVT_FILE_MINOR;
 	file->oldest = XVT_FILE_OLDEST;
 	/* A caller may set its own UUID; then the same events give the same bytes. */
 	if (!xvt_uuid_is_none(file->uuid))

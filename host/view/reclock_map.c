@@ -292,7 +292,8 @@ struct work {
 	const struct xvt_reclock_ring *r;
 	struct xvt_reclock_epoch *e;
 	struct xvt_clock_fit fit;
-	uint64_t hz; /* nominal rate of the guest's clock, and that of the host's */
+	bool open_unknown; /* the file does not say whether another rate is open */
+	uint64_t hz;	   /* nominal rate of the guest's clock, and that of the host's */
 	uint64_t host_hz;
 	uint64_t guest0;   /* origin of the fit: guest's clock */
 	uint64_t clock0;   /* origin of the fit: host's clock */
@@ -503,9 +504,11 @@ static int fit_samples(struct work *w, struct sample *samples, size_t count)
 
 	if (!s)
 		return -ENOMEM;
-	/* The recorder took the host's rate for the guest's, which the file has to 1e-9. */
-	w->hz = off <= host >> 20 ? host : hz;
+	/* The recorder took the host's rate for the guest's, which the file has to 1e-9. A clock of
+	 * another kind was measured, and that rate is known no better than another one. */
+	w->hz = w->r->hosts_kind && off <= host >> 20 ? host : hz;
 	w->host_hz = host;
+	w->open_unknown = w->hz != host && !is_exact(w) && w->t->info.minor < XVT_FILE_MINOR_OPEN;
 	err = w->hz == host || is_exact(w) ? 0 : find_rate(w, samples, count, &clock);
 	if (err)
 		count = 0; /* nothing is known between two samples */
@@ -560,7 +563,9 @@ static void prove_pieces(struct work *w)
 				      at_nominal(w, w->guest[k + 1]), &at0, &at1);
 		p->at0 = span_ns(w, &at0);
 		p->at1 = span_ns(w, &at1);
-		if (w->r->nodes[node].flags & (XVT_NODE_NEAR | XVT_NODE_BESIDE_BACK) ||
+		if (w->open_unknown ||
+		    w->r->nodes[node].flags &
+			    (XVT_NODE_NEAR | XVT_NODE_BESIDE_BACK | XVT_NODE_F_OPEN) ||
 		    contradicts(&p->at0, w->rec[k], p->bound) ||
 		    contradicts(&p->at1, w->rec[k + 1], p->bound))
 			p->at0 = p->at1 = nothing;
@@ -925,8 +930,9 @@ static void ring_hz(struct loading *l, uint32_t ring)
 		r->hz = t->vms[vm].info.clock_hz;
 	if (t->rings[ring].known && t->rings[ring].info.clock_hz)
 		r->hz = t->rings[ring].info.clock_hz;
-	r->host_ticks = t->rings[ring].known && t->rings[ring].info.clock_id == XVT_CLOCK_TSC &&
-			t->info.host_clock_id == XVT_CLOCK_TSC;
+	r->hosts_kind =
+		t->rings[ring].known && t->rings[ring].info.clock_id == t->info.host_clock_id;
+	r->host_ticks = r->hosts_kind && t->info.host_clock_id == XVT_CLOCK_TSC;
 	if (t->rings[ring].known) {
 		r->clock_traits = t->rings[ring].info.clock_traits;
 		r->clock_step = t->rings[ring].info.clock_step;

@@ -43,7 +43,8 @@ struct xvt_reclock_ring {
 	struct xvt_reclock_epoch *epochs;
 	size_t epoch_count;
 	uint64_t hz;	 /* nominal rate, beyond the nodes */
-	bool host_ticks; /* the ring's clock and the host's are both TSCs */
+	bool hosts_kind; /* the ring's clock is of the kind of the host's */
+	bool host_ticks; /* both are TSCs */
 	uint32_t clock_traits;
 	uint32_t clock_step;
 	uint64_t samples;

@@ -17,7 +17,7 @@
 #define SAMPLE_FLAGS 0u
 #define NODE_FLAGS                                                                    \
 	(XVT_NODE_F_FIRST | XVT_NODE_F_SINCE | XVT_NODE_F_CHANGED | XVT_NODE_F_BACK | \
-	 XVT_NODE_F_TAKEN)
+	 XVT_NODE_F_TAKEN | XVT_NODE_F_OPEN)
 #define LOOK_FLAGS (XVT_LOOK_F_BESIDE | XVT_LOOK_F_GUESS)
 #define RUN_FLAGS  XVT_RUN_F_LOST
 #define HEAD_FLAGS XVT_HEAD_F_FIRST

@@ -821,6 +821,27 @@ START_TEST(what_the_drain_saw_is_told_as_wide_until_a_measurement_confirms_it)
 }
 END_TEST
 
+/* Each node says of its segment whether another rate was open; a formula leaves none. */
+START_TEST(a_node_says_that_an_expected_rate_is_open)
+{
+	const uint32_t source = _i ? XVT_SOURCE_KVM : XVT_SOURCE_HANDSHAKE;
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	for (uint64_t k = 1; k < 6; k++) {
+		struct xvt_clock_node n = node(k * 100 * MS, k * 100 * MS, 3);
+
+		n.source = source;
+		m.hz_open = k == 1 || k == 3;
+		ck_assert_int_eq(xvt_clock_map_add(&m, &n), 0);
+		ck_assert_uint_eq(n.flags, k == 1	   ? XVT_NODE_F_FIRST
+					   : k == 3 && !_i ? XVT_NODE_F_OPEN
+							   : 0);
+	}
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 START_TEST(the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks)
 {
 	static const struct {
@@ -1773,6 +1794,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, the_width_of_a_witness_is_no_error_of_the_map);
 	tcase_add_loop_test(tc, what_the_drain_saw_is_told_as_wide_until_a_measurement_confirms_it,
 			    0, 8);
+	tcase_add_loop_test(tc, a_node_says_that_an_expected_rate_is_open, 0, 2);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
 	suite_add_tcase(s, tc);

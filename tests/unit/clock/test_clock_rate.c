@@ -314,6 +314,7 @@ START_TEST(the_rate_of_the_host_stays_possible_until_a_measurement)
 	ck_assert(about(c.rate.hz, HOST / 2));
 	for (int i = 0; i < 20; i++) {
 		ck_assert_uint_ge(c.rate.doubt_ppb, 999000000);
+		ck_assert(c.rate.open);
 		run(&c, 100, 50);
 	}
 	/* One shows that the clock itself has that rate. */
@@ -321,12 +322,14 @@ START_TEST(the_rate_of_the_host_stays_possible_until_a_measurement)
 	c.narrow = true;
 	run(&c, 100, 0);
 	ck_assert_uint_lt(c.rate.doubt_ppb, 1000000000 / 32);
+	ck_assert(!c.rate.open);
 	/* Of another kind of counter that is no rate in particular. */
 	begin(&c, HOST, 0, 0);
 	run(&c, 100, 0);
 	run(&c, 100, 50);
 	ck_assert(run(&c, 100, 50));
 	ck_assert_uint_lt(c.rate.doubt_ppb, 1000000000 / 32);
+	ck_assert(!c.rate.open);
 }
 END_TEST
 
@@ -343,6 +346,7 @@ START_TEST(the_rate_that_is_claimed_stays_possible_until_a_measurement)
 	ck_assert(about(c.rate.hz, 900000000));
 	for (int i = 0; i < 20; i++) {
 		ck_assert_uint_ge(c.rate.doubt_ppb, 111000000);
+		ck_assert(c.rate.open);
 		run(&c, 100, 10);
 	}
 	begin(&c, 980000000, 0, 1000000000);
@@ -352,8 +356,10 @@ START_TEST(the_rate_that_is_claimed_stays_possible_until_a_measurement)
 	ck_assert_uint_ge(c.rate.doubt_ppb, 20000000);
 	run(&c, 1000, 0);
 	ck_assert_uint_ge(c.rate.doubt_ppb, 20000000);
+	ck_assert(c.rate.open);
 	run(&c, 1000, 0);
 	ck_assert_uint_lt(c.rate.doubt_ppb, 20000000);
+	ck_assert(!c.rate.open);
 }
 END_TEST
 

@@ -1338,6 +1338,8 @@ START_TEST(a_shared_rate_is_known_no_better_than_by_its_ring)
 	ck_assert_uint_gt(s->rings[0]->clock.rate.doubt_ppb, 0);
 	ck_assert_uint_eq(r->clock.map.hz, s->rings[0]->clock.rate.hz);
 	ck_assert_uint_eq(r->clock.map.hz_doubt_ppb, s->rings[0]->clock.rate.doubt_ppb);
+	ck_assert(s->rings[0]->clock.map.hz_open == s->rings[0]->clock.rate.open);
+	ck_assert(r->clock.map.hz_open == s->rings[0]->clock.rate.open);
 	/* A gap with a stop says nothing of this ring's own rate. */
 	r->clock.map.stop_ns = xvt_clock_map_last(&r->clock.map)->host_ns + SECOND_NS;
 	n = (uint32_t)r->clock.map.count;

@@ -22,6 +22,7 @@ static struct xvt_clock_node nodes[MANY];
 static struct xvt_clock_sample samples[2 * MANY];
 static struct xvt_clock_look looks[2];
 static size_t nr_nodes, nr_samples, nr_looks;
+static uint16_t minor; /* of the format; 0: this one */
 static struct xvt_trace *trace;
 static struct xvt_reclock *rc;
 static struct xvt_reclock_ring *rings;
@@ -29,7 +30,7 @@ static const struct xvt_reclock_ring *r;
 
 static void setup(void)
 {
-	nr_nodes = nr_samples = nr_looks = 0;
+	nr_nodes = nr_samples = nr_looks = minor = 0;
 	rings = NULL;
 	rc = NULL;
 }
@@ -89,7 +90,9 @@ static void put(struct xvt_trace_writer *w, uint16_t type, const void *of, size_
 /* knee_ns: a line of the host's clock begins there; 0: none. */
 static void make_map(uint32_t clock_id, uint64_t hz, int64_t knee_ns)
 {
-	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
+	const struct xvt_file_info info = { .minor = minor,
+					    .host_clock_id = XVT_CLOCK_TSC,
+					    .mult = 1 };
 	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = hz };
 	const struct xvt_ring_info ring = { .clock_id = clock_id, .clock_hz = hz };
 	const struct xvt_timebase line = { .base_clock = (uint64_t)(T0 + knee_ns),
@@ -393,6 +396,85 @@ START_TEST(the_rate_of_another_clock_is_that_of_most_gaps)
 }
 END_TEST
 
+/* A measurement of a clock of 1.5 GHz each 100 ms. */
+static void measure_even(void)
+{
+	for (int64_t i = 0; i < 12; i++) {
+		sample(i * 150 * MS, i * 100 * MS, i * 100 * MS + 100);
+		node(i * 150 * MS, i * 100 * MS + 50, 30 * MS, 0);
+	}
+}
+
+/* Samples that agree with an average rate prove nothing in a segment in which the clock may have
+ * had another one. */
+START_TEST(where_an_expected_rate_is_open_the_recorded_bound_stays)
+{
+	measure_even();
+	nodes[4].flags |= XVT_NODE_F_OPEN;
+	/* What confirms nodes of the drain has its doubt in their bounds. */
+	nodes[7].source = XVT_SOURCE_DRAIN;
+	nodes[8].flags |= XVT_NODE_F_OPEN | XVT_NODE_F_SINCE;
+	make_map(XVT_CLOCK_CNTVCT, 1500000000, 0);
+	ck_assert_int_eq(bound(4 * 150 * MS), 30 * MS);
+	ck_assert_int_eq(bound(7 * 150 * MS), 30 * MS);
+	ck_assert_int_eq(bound(8 * 150 * MS), 30 * MS);
+	ck_assert_int_lt(bound(3 * 150 * MS), 100 * US);
+	ck_assert_int_lt(bound(5 * 150 * MS), 100 * US);
+	ck_assert_int_lt(bound(6 * 150 * MS), 100 * US);
+	ck_assert_int_lt(bound(9 * 150 * MS), 100 * US);
+}
+END_TEST
+
+/* Files of format 2.2 do not say where one is open. */
+START_TEST(a_file_that_does_not_say_what_is_open_keeps_its_bounds)
+{
+	static const uint32_t exact[] = { XVT_SOURCE_HANDSHAKE, XVT_SOURCE_KVM };
+
+	measure_even();
+	for (size_t i = 0; i < nr_nodes; i++)
+		nodes[i].source = exact[_i / 2];
+	minor = _i % 2 ? XVT_FILE_MINOR_OPEN - 1 : 0;
+	make_map(XVT_CLOCK_CNTVCT, 1500000000, 0);
+	ck_assert_uint_eq(trace->info.minor, minor ? minor : XVT_FILE_MINOR);
+	/* A formula gives the rate. */
+	if (_i == 1)
+		ck_assert_int_eq(bound(5 * 150 * MS), 30 * MS);
+	else
+		ck_assert_int_lt(bound(5 * 150 * MS), 100 * US);
+}
+END_TEST
+
+/* Nor does the host's rate need that, of a counter of its kind. */
+START_TEST(the_rate_of_the_host_is_never_open)
+{
+	measure(0, 0, 100, 0);
+	measure(100 * MS, 0, 100, 9 * MS);
+	minor = XVT_FILE_MINOR_OPEN - 1;
+	make_plain();
+	ck_assert_int_le(bound(100 * MS), 110);
+}
+END_TEST
+
+/* A clock of another kind that seems to count as the host's, and loses 50 us in every other gap. */
+START_TEST(a_clock_of_another_kind_has_the_hosts_rate_by_its_gaps)
+{
+	const bool hosts_kind = _i;
+	int64_t ns = 0;
+
+	for (int64_t i = 0; i < 12; i++) {
+		sample(i * 100 * MS, ns, ns + 100);
+		node(i * 100 * MS, ns + 50, 9 * MS, 0);
+		ns += 100 * MS + (i % 4 < 2 ? 50 * US : 0);
+	}
+	make_map(hosts_kind ? XVT_CLOCK_TSC : XVT_CLOCK_CALLER, 1000000000, 0);
+	ck_assert_int_lt(bound(400 * MS), 9 * MS);
+	if (hosts_kind)
+		ck_assert_int_le(bound(400 * MS), 60 * US);
+	else
+		ck_assert_int_ge(bound(400 * MS), 100 * US);
+}
+END_TEST
+
 /* All gaps of an epoch had a jump of 6 ms, and the ring's rate is known: they show another one, by
  * which the clock would be on one line. */
 START_TEST(a_rate_that_is_far_from_the_rings_is_none)
@@ -583,6 +665,10 @@ Suite *reclock_map_suite(void)
 	tcase_add_test(t, samples_of_two_measurements_do_not_limit_each_other);
 	tcase_add_loop_test(t, a_clock_that_is_set_forward_keeps_what_it_gained, 0, 2);
 	tcase_add_test(t, the_rate_of_another_clock_is_that_of_most_gaps);
+	tcase_add_test(t, where_an_expected_rate_is_open_the_recorded_bound_stays);
+	tcase_add_loop_test(t, a_file_that_does_not_say_what_is_open_keeps_its_bounds, 0, 4);
+	tcase_add_test(t, the_rate_of_the_host_is_never_open);
+	tcase_add_loop_test(t, a_clock_of_another_kind_has_the_hosts_rate_by_its_gaps, 0, 2);
 	tcase_add_test(t, a_rate_that_is_far_from_the_rings_is_none);
 	tcase_add_test(t, a_few_gaps_are_no_rate);
 	tcase_add_test(t, a_tick_of_a_slow_clock_is_in_the_bound);

@@ -71,7 +71,8 @@ static void put_text(uint32_t vm, uint32_t level, uint64_t ns, const char *text)
 /* Two machines, of one ring each. */
 static void setup(void)
 {
-	const struct xvt_file_info info = { .uuid = { 1 },
+	const struct xvt_file_info info = { .minor = XVT_FILE_MINOR_OPEN - 1,
+					    .uuid = { 1 },
 					    .mult = 1u << 30,
 					    .shift = 30,
 					    .set_number = 3,
@@ -322,6 +323,8 @@ START_TEST(a_part_has_a_name_of_its_own)
 	ck_assert_uint_eq(part->info.set_number, 0);
 	ck_assert(!memcmp(none, part->info.set, 16));
 	ck_assert(part->info.compat & XVT_FILE_C_TRIMMED);
+	/* Its nodes say no more than those of the whole do. */
+	ck_assert_uint_eq(part->info.minor, XVT_FILE_MINOR_OPEN - 1);
 }
 END_TEST
 
