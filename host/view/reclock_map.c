@@ -499,17 +499,20 @@ static int fit_samples(struct work *w, struct sample *samples, size_t count)
 {
 	const uint64_t host = host_hz(w->t), hz = w->r->hz, off = host > hz ? host - hz : hz - host;
 	struct xvt_fit_sample *s = malloc((count + 1) * sizeof(*s));
+	/* The recorder took the host's rate for the guest's, which the file has to 1e-9. A clock of
+	 * another kind was measured, and that rate is known no better than another one, also where
+	 * it is the same number. */
+	const bool is_hosts = w->r->hosts_kind && off <= host >> 20;
+	const bool is_known = is_hosts || is_exact(w);
 	struct xvt_fit_clock clock = { 0 };
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	/* The recorder took the host's rate for the guest's, which the file has to 1e-9. A clock of
-	 * another kind was measured, and that rate is known no better than another one. */
-	w->hz = w->r->hosts_kind && off <= host >> 20 ? host : hz;
+	w->hz = is_hosts ? host : hz;
 	w->host_hz = host;
-	w->open_unknown = w->hz != host && !is_exact(w) && w->t->info.minor < XVT_FILE_MINOR_OPEN;
-	err = w->hz == host || is_exact(w) ? 0 : find_rate(w, samples, count, &clock);
+	w->open_unknown = !is_known && w->t->info.minor < XVT_FILE_MINOR_OPEN;
+	err = is_known ? 0 : find_rate(w, samples, count, &clock);
 	if (err)
 		count = 0; /* nothing is known between two samples */
 	if (err < 0) {
