@@ -124,7 +124,7 @@ static int find_left_file(struct waiting *w, char region[XVT_PLUG_PATH])
 		return -ENODEV;
 	if (is_used(region, &(struct xvt_mapped_file){ st.st_dev, st.st_ino })) {
 		snprintf(w->why, sizeof(w->why),
-			 "it has no region, and %s is in use by another process", region);
+			 "it has no region, and %.300s is in use by another process", region);
 		return -EBUSY;
 	}
 	return 0;
