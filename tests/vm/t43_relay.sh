@@ -33,7 +33,12 @@ check "they are those of the guest's own rings: $written events were written" \
 	stat_says "$trace" "([.vms[].rings[].attempted] | add) == $written"
 check "no event contradicts its clock" stat_says "$trace" '[.vms[].rings[].clock_violations] | add == 0'
 "$xvtrace" report --vm r "$trace" >"$work/text" 2>"$work/text.err"
-check "no event comes too late for its place" stat_says "$trace" '[.vms[].rings[].late] | add == 0'
+# What is complete is told by the guest's clock, whose doubt is counted up to a limit only.
+if grep -q 'the recorder was held up for' "$work/verify"; then
+	echo "skip - no event comes too late for its place: this host was too busy to measure the guest's clock in time"
+else
+	check "no event comes too late for its place" stat_says "$trace" '[.vms[].rings[].late] | add == 0'
+fi
 check "all events have names" eval '[ ! -s "$work/text.err" ] && ! grep -q " unknown" "$work/text"'
 # marks PART: how many different ones of it are there
 marks() {
