@@ -15,9 +15,7 @@
 
 #include "base/time.h"
 
-#define LOOK_NS	   5000000u
-/* Looks that find no holder: it gave the lock back just then, or is hidden. */
-#define UNSEEN_MAX 3u
+#define LOOK_NS 5000000u
 
 pid_t xvt_lock_holder(dev_t dev, ino_t ino)
 {
@@ -73,7 +71,6 @@ int xvt_lock_take(int fd, unsigned int wait_ms)
 {
 	const uint64_t end_ns = xvt_monotonic_ns() + wait_ms * (uint64_t)1000000;
 	const struct timespec nap = xvt_timespec(LOOK_NS);
-	unsigned int unseen = 0;
 	bool left = false;
 	pid_t pid;
 
@@ -82,11 +79,13 @@ int xvt_lock_take(int fd, unsigned int wait_ms)
 			return -errno;
 		if (xvt_monotonic_ns() >= end_ns)
 			return -EBUSY;
-		/* A look at all locks is dear, and the process does not come back. */
+		/* A look at all locks is dear, and the process does not come back. In a PID
+		 * namespace the kernel hides the lock of a process that has ended, as it does that
+		 * of a process outside, so a lock that is not seen is waited for, too. */
 		if (!left) {
 			pid = holder_of(fd);
 			left = pid && xvt_process_has_ended(pid);
-			if (pid ? !left : ++unseen == UNSEEN_MAX)
+			if (pid && !left)
 				return -EBUSY;
 		}
 		nanosleep(&nap, NULL);

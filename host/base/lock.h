@@ -13,7 +13,8 @@
  * Locks an open file, for the open file description and all its copies. A lock outlives a killed
  * process for some milliseconds: its helpers, which have copies, die after it, and the kernel
  * closes the files of both in the background. If the process that took the lock has ended, this
- * waits up to wait_ms for the lock. Returns 0; -EBUSY: another process has it; or another -errno.
+ * waits up to wait_ms for the lock, as it does in a PID namespace where the kernel shows no process
+ * that has it. Returns 0; -EBUSY: another process has it; or another -errno.
  */
 int xvt_lock_take(int fd, unsigned int wait_ms);
 
