@@ -144,7 +144,7 @@ if has_opener; then
 	done
 	for point in probe listener rules end; do
 		check "the recorder ends without it: $point" ended $point 1
-		check "which is told, once: $point" eval "says $point '$opener 3[0-9] s: it was stopped' && test \$(grep -c . '$work/$point.err') -eq 1"
+		check "which is told, once: $point" eval "says $point '$opener 3[0-9] s: it was stopped' && test \$(grep -c \"$opener\" '$work/$point.err') -eq 1"
 	done
 	check "its file is whole: end" whole end
 	check "its file is whole: stopped_open" whole stopped_open
