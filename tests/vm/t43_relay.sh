@@ -33,9 +33,10 @@ check "they are those of the guest's own rings: $written events were written" \
 	stat_says "$trace" "([.vms[].rings[].attempted] | add) == $written"
 check "no event contradicts its clock" stat_says "$trace" '[.vms[].rings[].clock_violations] | add == 0'
 "$xvtrace" report --vm r "$trace" >"$work/text" 2>"$work/text.err"
-# What is complete is told by the guest's clock, whose doubt is counted up to a limit only.
-if grep -q 'the recorder was held up for' "$work/verify"; then
-	echo "skip - no event comes too late for its place: this host was too busy to measure the guest's clock in time"
+# What is complete is told by the guest's clock, whose doubt is counted up to a limit only: where that clock is known
+# badly there may be late events, which say so.
+if stat_says "$trace" '[.vms[].rings[].clock.bound_ns_max] | max > 1000000'; then
+	echo "skip - no event comes too late for its place: its guest's clock is known to more than 1 ms here"
 else
 	check "no event comes too late for its place" stat_says "$trace" '[.vms[].rings[].late] | add == 0'
 fi
