@@ -195,7 +195,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	bool died; /* the previous recorder */
 	int err;
 
-	err = xvt_relayed_attach(s, vm);
+	err = xvt_relayed_attach(vm);
 	if (!err)
 		err = xvt_vm_make_rings(s, vm);
 	if (err)

@@ -1106,7 +1106,7 @@ struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
 
 /* A region whose rings hold pages that a program in the guest relays (XVT_INCOMPAT_RELAYED): make
  * what its machine needs. Nothing is done for another region. Returns 0 or -errno. */
-int xvt_relayed_attach(struct xvt_session *s, struct xvt_vm *vm);
+int xvt_relayed_attach(struct xvt_vm *vm);
 /* The recorder writes this ring, from those pages. */
 void xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r);
 /* Before the rings are looked at: copy new pages' events into them. */

@@ -61,7 +61,7 @@ int xvt_relayed_refused(const struct xvt_host_region *region, char *why, size_t 
 	return -EPROTO;
 }
 
-int xvt_relayed_attach(struct xvt_session *s, struct xvt_vm *vm)
+int xvt_relayed_attach(struct xvt_vm *vm)
 {
 	const struct xvt_region_hdr *hdr = &vm->region.hdr;
 	const struct xvt_layout layout = {
@@ -73,7 +73,6 @@ int xvt_relayed_attach(struct xvt_session *s, struct xvt_vm *vm)
 	struct xvt_relayed *p;
 	int err = -ENOMEM;
 
-	(void)s;
 	if (!(hdr->incompat & XVT_INCOMPAT_RELAYED) || vm->relayed)
 		return 0;
 	p = calloc(1, sizeof(*p));
