@@ -37,7 +37,7 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 /* True if a measurement that is not made yet will come. */
 static bool is_measured_again(const struct xvt_ring *r)
 {
-	return (!r->own || r->relayed) && !r->salvage && !r->snapshot.on && !r->guest.quiet &&
+	return xvt_ring_is_asked(r) && !r->salvage && !r->snapshot.on && !r->guest.quiet &&
 	       !r->guest.wide && !r->clock.map.closed && r->phase == XVT_PHASE_LIVE;
 }
 
@@ -235,7 +235,7 @@ static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
 		*flags |= XVT_EVENT_F_CLOCK;
 		/* The clock of an own ring is not measured: no node says that its record is wrong,
 		 * and nothing of the others that have the stamps of older ones. */
-		if (r->own && !r->relayed)
+		if (!xvt_ring_is_asked(r))
 			r->head.back_guest = xvt_u64_larger(r->head.back_guest, r->head.last_guest);
 	}
 	r->head.next_epoch = true;

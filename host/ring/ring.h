@@ -455,6 +455,13 @@ struct xvt_ring {
 	struct xvt_ring_panic panic;
 };
 
+/* Whether the ring's writer is asked for its clock. An own ring has the host's clock, or a passive
+ * guest's, which no writer answers for. */
+static inline bool xvt_ring_is_asked(const struct xvt_ring *r)
+{
+	return !r->own || r->relayed;
+}
+
 /* --- ring.c --- */
 
 /*

@@ -436,14 +436,14 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 		return false;
 	expect_rate(s, r);
 	r->measure.source_ops = xvt_vm_of_ring(r)->passive ? &xvt_clock_seen
-				: r->own && !r->relayed	   ? &xvt_clock_own
+				: !xvt_ring_is_asked(r)	   ? &xvt_clock_own
 							   : &xvt_clock_handshake;
 	if (r->measure.source_ops->open(&r->measure.source, &t))
 		return false;
 	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
 	 * of each sample and node. */
 	xvt_ring_announce(s, r);
-	if (!is_snapshot(s) && (!r->own || r->relayed))
+	if (!is_snapshot(s) && xvt_ring_is_asked(r))
 		xvt_session_page_open(s, r);
 	return true;
 }
@@ -475,8 +475,8 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->mark.pace = xvt_u64_larger(xvt_vm_of_ring(r)->clocks.mark_pace,
 				      MARK_RESTS * ticks(s, r->clock.rest_ns));
 	if (r->measure.answered)
-		r->measure.answer_clock = now;	     /* silence begins with this request */
-	r->measure.answered = r->own && !r->relayed; /* nobody is asked */
+		r->measure.answer_clock = now; /* silence begins with this request */
+	r->measure.answered = !xvt_ring_is_asked(r);
 }
 
 static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,

@@ -134,7 +134,7 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 		return false;
 	if (r->drain.first || r->head.have || xvt_ring_ready(r))
 		return true;
-	if (r->own && !r->relayed) /* nobody is asked, so nobody is silent */
+	if (!xvt_ring_is_asked(r)) /* so no writer is silent */
 		return since(now, r->drain.changed_clock) <= ticks(s, s->opt.stall_timeout_ns);
 	return r->phase != XVT_PHASE_DONE &&
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
