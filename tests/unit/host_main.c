@@ -7,8 +7,10 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char scratch_dir[] = "/tmp/xvt-host-check-XXXXXX";
@@ -38,6 +40,15 @@ int open_descriptors(void)
 		n++;
 	closedir(dir);
 	return n;
+}
+
+void stop_child(pid_t child)
+{
+	siginfo_t info;
+
+	ck_assert_int_eq(kill(child, SIGSTOP), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)child, &info, WSTOPPED), 0);
+	ck_assert_int_eq(info.si_code, CLD_STOPPED);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)

@@ -4,6 +4,7 @@
 #define XVT_TEST_SUITES_H
 
 #include <check.h>
+#include <sys/types.h>
 
 #include "must_hold.h"
 
@@ -149,5 +150,8 @@ const char *scratch(void);
 const char *scratch_path(const char *name);
 /* How many this process has. */
 int open_descriptors(void);
+/* Stops a child. It runs on for a while after kill() has returned: this waits until it stands
+ * still. */
+void stop_child(pid_t child);
 
 #endif /* XVT_TEST_SUITES_H */

@@ -66,7 +66,7 @@ END_TEST
 START_TEST(one_that_stands_still_is_not_waited_for)
 {
 	start(0, false);
-	ck_assert_int_eq(kill(child, SIGSTOP), 0);
+	stop_child(child);
 	ck_assert_int_eq(xvt_child_await(fd, child, NULL, LIMIT_MS), -ETIMEDOUT);
 	ck_assert_int_eq(xvt_child_await_work(fd, child, NULL, LIMIT_MS), -ETIMEDOUT);
 	ck_assert_int_eq(xvt_child_await(-1, child, NULL, LIMIT_MS), -ETIMEDOUT);

@@ -397,7 +397,7 @@ START_TEST(a_search_that_stands_still_is_told)
 	ck_assert_uint_eq(r.rec.helper_count, 1);
 	ck_assert_str_eq(r.rec.helpers[0].does, "looks for events");
 	pid = *r.rec.helpers[0].pid;
-	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+	stop_child(pid);
 	/* The first question. Until then there is nothing to answer. */
 	pass_after(0);
 	pass_after(100 * SECOND_NS);
