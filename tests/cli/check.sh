@@ -26,7 +26,13 @@ poll() {
 # listens SOCKET: connections to it are taken, which is later than that it is there
 listens() { awk -v path="$1" '$4 == "00010000" && $8 == path { found = 1 } END { exit !found }' /proc/net/unix; }
 
-# freeze PID: stops a process. SIGSTOP is handled by one thread, which stops the others: on a busy
+# freeze PID...: stops processes. SIGSTOP is handled by one thread, which stops the others: on a busy
 # machine they run on for a while after kill has returned.
-freeze() { kill -STOP "$1" && poll is_frozen "$1"; }
-is_frozen() { ! cat "/proc/$1/task/"*/status 2>/dev/null | grep -q '^State:[[:space:]]*[^T[:space:]]'; }
+freeze() { kill -STOP "$@" && poll are_frozen "$@"; }
+are_frozen() {
+	local pid
+	for pid; do
+		cat "/proc/$pid/task/"*/status 2>/dev/null | grep -q '^State:[[:space:]]*[^T[:space:]]' && return 1
+	done
+	return 0
+}

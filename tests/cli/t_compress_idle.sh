@@ -185,7 +185,7 @@ if "$xvtrace" doctor --json | jq -e .sandbox >/dev/null; then
 else
 	echo "skip - the sandbox: there is none here"
 fi
-kill -STOP "$packer" # it may not end before it was looked at
+freeze "$packer" # it may not end before it was looked at
 check "it has no capability" grep -q '^CapEff:.*0000000000000000' "/proc/$packer/status"
 descriptors() { find "/proc/$packer/fd" -mindepth 1 -printf '%l\n' | grep -c "$set/"; }
 check "of files it has these two" [ "$(descriptors)" = 2 ]

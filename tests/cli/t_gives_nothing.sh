@@ -73,7 +73,7 @@ pids+=($writer)
 disown
 used() { "$xvtrace" region show --json "$work/held" | jq -e '.rings[0].state == "online"' >/dev/null; }
 poll used
-kill -STOP $writer
+freeze "$writer"
 poll held $writer
 lacks held clock 0 "no clock yet"
 kill -KILL $writer

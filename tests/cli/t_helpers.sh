@@ -54,7 +54,7 @@ children=$(pgrep -P $still | wc -l)
 if has_opener; then
 	record "$work/waits" i 'none*' || exit 1
 	waits=$recorder
-	kill -STOP $(pgrep -P $waits -x xvtrace-opener)
+	freeze $(pgrep -P $waits -x xvtrace-opener)
 	kill -USR2 $waits
 	kill -INT $waits
 fi
@@ -68,7 +68,7 @@ for does in "looks for events" "reads flight recorders" "compresses finished fil
 done
 ! has_opener || check "the process that opens files" grep -q "process that opens files was ended" "$work/said"
 
-kill -STOP $(pgrep -P $still -x xvtrace)
+freeze $(pgrep -P $still -x xvtrace)
 if has_opener; then
 	wait $waits
 	check "the process that opens files stands still: the recording ends with 1" test $? -eq 1

@@ -77,7 +77,7 @@ follows lost l.xvt -n 30000
 emit=$!
 pids+=($emit)
 check "... its events come" poll more lost 9
-kill -STOP "$recorder"
+freeze "$recorder"
 ring_lost() { "$xvtrace" region show --json "$work/l" | jq -e '.rings[0].lost_by.full > 0' >/dev/null; }
 check "... until they are too many" poll ring_lost
 kill -CONT "$recorder"

@@ -131,9 +131,9 @@ check "one that compresses" eval 'poll records packer && control packer rotate; 
 check "one that looks for events" poll is_still look
 check "one that does so for a command" poll is_still when
 check "all helpers of a recorder" poll records helpers
-kill -STOP $(pgrep -P "${of[helpers]}" -x xvtrace)
+freeze $(pgrep -P "${of[helpers]}" -x xvtrace)
 check "and of one that follows libvirt" poll confined follows
-kill -STOP $(pgrep -P "${of[follows]}" -x xvtrace)
+freeze $(pgrep -P "${of[follows]}" -x xvtrace)
 begin_snapshot helpers
 control helpers rotate
 if has_opener; then

@@ -84,7 +84,7 @@ supervised() { # the recorder's exit status goes into a file
 }
 check "a recorder is at work" supervised -q -o held.xvt -r b=b
 full() { "$xvtrace" region show --json b | jq -e '[.rings[].lost_by.full] | add > 1000' >/dev/null; }
-kill -STOP "$recorder"
+freeze "$recorder"
 check "stopped: its ring runs full" poll full
 kill -CONT "$recorder"
 check "it goes on" poll eval '"$xvtrace" status --json --control ctl 2>/dev/null | jq -e ".recorders[0].lost > 1000" >/dev/null'

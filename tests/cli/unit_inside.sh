@@ -98,7 +98,7 @@ systemctl daemon-reload
 systemctl reset-failed xvtrace 2>/dev/null
 check "with a short watchdog: it starts" systemctl start xvtrace
 recorder=$(show MainPID)
-kill -STOP "$recorder"
+freeze "$recorder"
 check "one that hangs is ended by the watchdog, and started again" poll again
 systemctl stop xvtrace
 
