@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xvt-spoil.c - makes one thing in a trace wrong, in place, to see what notices. In the middle of
- * an ORDER chunk, where two records of one source follow each other:
+ * xvt-spoil.c - makes one thing in a trace wrong, in place, to see what notices. In the first ORDER
+ * chunk with a source of some records, where two of them follow each other:
  *
  *   swap     their payloads change places
  *   number   the second's number, its payload's second word, is one higher
@@ -47,6 +47,11 @@ static void mend_sum(struct xvt_chunk_hdr *h)
 	h->crc = xvt_crc32c(0, h, sizeof(*h) + h->len);
 }
 
+static uint8_t *behind(struct xvt_chunk_hdr *h)
+{
+	return (uint8_t *)(h + 1) + ((h->len + 7) & ~7u);
+}
+
 static struct xvt_chunk_hdr *last_of(uint8_t *at, const uint8_t *end, unsigned long type)
 {
 	struct xvt_chunk_hdr *last = NULL;
@@ -56,7 +61,7 @@ static struct xvt_chunk_hdr *last_of(uint8_t *at, const uint8_t *end, unsigned l
 
 		if (h->type == type && h->len)
 			last = h;
-		at += sizeof(*h) + ((h->len + 7) & ~7u);
+		at = behind(h);
 	}
 	return last;
 }
@@ -81,15 +86,15 @@ static int spoil_chunk(struct xvt_chunk_hdr *h, const char *what)
 	return 0;
 }
 
-/* The n-th ORDER chunk. */
-static struct xvt_chunk_hdr *order_chunk(uint8_t *at, const uint8_t *end, int n)
+/* The next ORDER chunk at or behind `at`, or NULL. */
+static struct xvt_chunk_hdr *order_chunk(uint8_t *at, const uint8_t *end)
 {
 	while (at < end) {
 		struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)at;
 
-		if (h->type == XVT_CHUNK_ORDER && h->len && !n--)
+		if (h->type == XVT_CHUNK_ORDER && h->len)
 			return h;
-		at += sizeof(*h) + ((h->len + 7) & ~7u);
+		at = behind(h);
 	}
 	return NULL;
 }
@@ -130,7 +135,7 @@ static struct xvt_chunk_hdr *chunk_of(uint8_t *map, uint64_t seq)
 	struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)map;
 
 	while (h->seq != seq)
-		h = (struct xvt_chunk_hdr *)((uint8_t *)(h + 1) + ((h->len + 7) & ~7u));
+		h = (struct xvt_chunk_hdr *)behind(h);
 	return h;
 }
 
@@ -226,10 +231,15 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	clock = !strcmp(argv[2], "clock");
-	h = order_chunk(map, map + st.st_size, clock);
-	if (!h || (clock ? spoil_clock(h) : spoil(map, h, argv[2]))) {
-		fprintf(stderr, "xvt-spoil: %s: %s\n", argv[1],
-			h ? "no such thing" : "no such chunk");
+	h = order_chunk(map, map + st.st_size);
+	if (h && clock)
+		h = order_chunk(behind(h), map + st.st_size);
+	/* The first ones of a recorder that was slow to start may have too few records of a source.
+	 */
+	while (h && (clock ? spoil_clock(h) : spoil(map, h, argv[2])))
+		h = order_chunk(behind(h), map + st.st_size);
+	if (!h) {
+		fprintf(stderr, "xvt-spoil: %s: no such thing\n", argv[1]);
 		return 1;
 	}
 	return 0;
