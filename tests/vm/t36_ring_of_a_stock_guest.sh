@@ -19,7 +19,7 @@ run() {
 	shift 3
 	need "$name: the guest starts" guest "$name" "$size" "$@"
 	# Its ring is read in any case: it need not wait (stock-boots.sh).
-	[ "$1" != stock-boots.sh ] || printf g | dd of="$work/$name.tar" bs=1 seek=1 conv=notrunc 2>/dev/null
+	[ "$1" != stock-boots.sh ] || printf ggg | dd of="$work/$name.tar" bs=1 seek=1 conv=notrunc 2>/dev/null
 	set -- "$name"
 	check "$1: it has done its work" vm_wait "$1" 600
 	kill -INT $reader
