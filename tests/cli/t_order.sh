@@ -87,6 +87,15 @@ check "order: a full disk is an error" eval '(ulimit -f 16; trap "" XFSZ; ! "$xv
 check "order: which names it" grep -q "cannot write it: File too large" "$work/err"
 check "order: nothing is left behind" eval '! ls "$work"/*.xvt.?????? 2>/dev/null'
 
+# What is made of a trace is of that one's minor version: a later one's fields are not in it.
+minor() { od -An -tu2 -j42 -N2 "$1" | tr -d ' '; }
+earlier=tests/abi/trace-v2.xvt
+check "order: of an earlier version" "$xvtrace" order -o "$work/earlier.xvt" "$earlier"
+check "trim: of an earlier version" "$xvtrace" trim -q -o "$work/part.xvt" "$earlier"
+check "both are of that version" test "$(minor "$work/earlier.xvt") $(minor "$work/part.xvt")" = "$(minor "$earlier") $(minor "$earlier")"
+check "of this version: both are of this one" test "$("$xvtrace" trim -q -o "$work/slow.part.xvt" "$work/slow.xvt" 2>/dev/null; minor "$work/slow.part.xvt")" = "$(minor "$work/slow.later.xvt")"
+check "which is a later one" test "$(minor "$work/slow.xvt")" -gt "$(minor "$earlier")"
+
 # A guest's clock is set back by 6 ms, again and again: the events until it has caught up have one time. They stay in the
 # order in which they were written, for every reader.
 numbers() { awk '/ u64: / { if ($NF != n++) wrong++ } END { exit wrong != 0 || n < 1000 }'; } # of a ring: 0, 1, 2, ...
