@@ -29,7 +29,8 @@ writers=()
 pids+=("${writers[@]}")
 
 attempted() { "$xvtrace" region show --json "$work/a" | jq '[.rings[].attempted] | add'; }
-lives() { [ -d "/proc/$1" ] && ! grep -q '^State:[[:space:]]Z' "/proc/$1/status" 2>/dev/null; }
+# lives PID: by one look. The shell may take one that has ended between two.
+lives() { grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null; }
 # until_more N: the guest has tried so many events more, or the recorder has ended
 until_more() {
 	local begin
