@@ -114,6 +114,32 @@ static int keeper_takes(const struct xvt_keeper *k, const char *name, const char
 	return k ? k->takes(k->arg, name, path, uuid, rings, why, why_size) : 0;
 }
 
+static void say_no_file(const char *path, const char *why)
+{
+	const char *claim;
+	size_t len;
+
+	if (!xvt_session_path_is_ftrace(path, &len)) {
+		xvt_error(path,
+			  "%s; QEMU makes it when it starts, or `truncate -s 4M %s` does before "
+			  "the guest starts",
+			  why, path);
+		return;
+	}
+	path += strlen(XVT_FTRACE_PATH);
+	claim = memchr(path, ',', len);
+	if (claim)
+		xvt_error("record",
+			  "%.*s: %s; after the file and its offset, '%.*s' is none of its options, "
+			  "which is kernel=BUILDID alone",
+			  (int)len, path, why, (int)(len - (size_t)(claim - path)), claim);
+	else
+		xvt_error("record",
+			  "%.*s: %s; QEMU makes it when it starts, or the command that `xvtrace "
+			  "doctor --guest` prints does before the guest starts",
+			  (int)len, path, why);
+}
+
 static int add_region(struct xvt_session *s, const struct xvt_keeper *keeper, const char *name,
 		      const char *path, uint32_t rings)
 {
@@ -132,10 +158,7 @@ static int add_region(struct xvt_session *s, const struct xvt_keeper *keeper, co
 	if (err >= 0)
 		return XVT_EXIT_OK;
 	if (err == -ENOENT)
-		xvt_error(path,
-			  "%s; QEMU makes it when it starts, or `truncate -s 4M %s` does before "
-			  "the guest starts",
-			  why, path);
+		say_no_file(path, why);
 	else
 		xvt_error(path, "%s", why);
 	return XVT_EXIT_FAIL;

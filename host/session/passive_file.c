@@ -5,6 +5,7 @@
 #include "session/passive.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,38 +40,93 @@ bool xvt_session_path_is_ftrace(const char *path, size_t *len)
 	return true;
 }
 
-/* Returns false if it is too long, or empty. */
-static bool take_claim(struct xvt_passive *p, const char *spec)
+static int take_claim(struct xvt_passive *p, const char *spec, char *why, size_t why_size)
 {
 	const char *claim = claim_of(spec);
 
 	if (!claim)
-		return true;
+		return 0;
 	claim += strlen(CLAIM);
-	if (!*claim || strlen(claim) >= sizeof(p->kernel.claim))
-		return false;
+	if (!*claim || strlen(claim) >= sizeof(p->kernel.claim)) {
+		snprintf(why, why_size,
+			 "after " CLAIM " is the build id or the release of the guest's kernel, as "
+			 "`xvtrace formats` prints them");
+		return -EINVAL;
+	}
 	snprintf(p->kernel.claim, sizeof(p->kernel.claim), "%s", claim);
-	return true;
+	return 0;
 }
 
-static int parse(struct xvt_passive *p, struct xvt_vm *vm, const char *spec)
+/* A number of bytes, as a kernel's command line has it: decimal or 0x..., with K, M or G. */
+static bool read_offset(const char *text, const char *end, uint64_t *offset)
 {
-	const char *file = spec + strlen(XVT_FTRACE_PATH), *at = offset_of(spec);
+	static const char units[] = { 'K', 'M', 'G' };
+	const char *unit;
+	char *stop;
+
+	errno = 0;
+	*offset = strtoull(text, &stop, strncmp(text, "0x", 2) ? 10 : 16);
+	if (errno)
+		return false;
+	unit = stop < end ? memchr(units, *stop & ~0x20, sizeof(units)) : NULL;
+	if (unit) {
+		const unsigned int shift = 10 * (unsigned int)(unit - units + 1);
+
+		if (*offset > UINT64_MAX >> shift)
+			return false;
+		*offset <<= shift;
+		stop++;
+	}
+	return stop == end && !(*offset % XVT_FTRACE_SUBBUF);
+}
+
+static int take_offset(struct xvt_passive *p, const char *spec, char *why, size_t why_size)
+{
+	const char *at = offset_of(spec), *end = claim_of(spec);
+
+	p->anywhere = !at;
+	if (!end)
+		end = spec + strlen(spec);
+	if (!at || read_offset(at + 1, end, &p->offset))
+		return 0;
+	snprintf(
+		why, why_size,
+		"'%.*s' is no offset: it is a number of bytes, a multiple of %u, like 0x8000000 or "
+		"128M",
+		(int)(end - at), at, XVT_FTRACE_SUBBUF);
+	return -EINVAL;
+}
+
+static int parse(struct xvt_passive *p, struct xvt_vm *vm, const char *spec, char *why,
+		 size_t why_size)
+{
 	size_t len;
-	char *end;
+	int err;
 
 	snprintf(p->spec, sizeof(p->spec), "%s", spec);
-	if (!take_claim(p, spec))
+	err = take_claim(p, spec, why, why_size);
+	if (!err)
+		err = take_offset(p, spec, why, why_size);
+	if (err)
+		return err;
+	if (!xvt_session_path_is_ftrace(spec, &len) || !len || len >= sizeof(vm->path)) {
+		snprintf(why, why_size,
+			 "the ring of a guest's kernel is given as ftrace:FILE, or as "
+			 "ftrace:FILE@OFFSET; ,kernel=BUILDID or ,kernel=RELEASE may follow");
 		return -EINVAL;
-	p->anywhere = !at;
-	errno = 0;
-	if (at)
-		p->offset = strtoull(at + 1, &end, 0);
-	if (!xvt_session_path_is_ftrace(spec, &len) || !len || len >= sizeof(vm->path) ||
-	    (at && (errno || (*end && end != claim_of(spec)))) || p->offset % XVT_FTRACE_SUBBUF)
-		return -EINVAL;
-	snprintf(vm->path, sizeof(vm->path), "%.*s", (int)len, file);
+	}
+	snprintf(vm->path, sizeof(vm->path), "%.*s", (int)len, spec + strlen(XVT_FTRACE_PATH));
 	return 0;
+}
+
+/* Of a file with that many bytes. */
+static int check_offset(const struct xvt_passive *p, char *why, size_t why_size)
+{
+	if (p->anywhere || p->offset < p->file.size)
+		return 0;
+	snprintf(why, why_size, "the file ends at %" PRIu64 " KiB, before the offset 0x%" PRIx64,
+		 p->file.size >> 10, p->offset);
+	return -EINVAL;
 }
 
 const char *xvt_passive_spec(const struct xvt_vm *vm)
@@ -82,7 +138,7 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 		     size_t why_size)
 {
 	struct xvt_passive *p = calloc(1, sizeof(*p));
-	int err = p ? parse(p, vm, spec) : -ENOMEM;
+	int err = p ? parse(p, vm, spec, why, why_size) : -ENOMEM;
 
 	vm->passive = p;
 	vm->own = true;
@@ -92,14 +148,8 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 			 "the ring of a guest's kernel is read by record and daemon alone");
 		return -EINVAL;
 	}
-	if (err == -EINVAL) {
-		snprintf(why, why_size,
-			 "the ring of a guest's kernel is given as ftrace:FILE, or as "
-			 "ftrace:FILE@OFFSET with a multiple of %u; ,kernel=BUILDID or "
-			 ",kernel=RELEASE may follow",
-			 XVT_FTRACE_SUBBUF);
+	if (err == -EINVAL)
 		return err;
-	}
 	if (!err) {
 		err = xvt_passive_kernel_begin(s, p, why, why_size);
 		if (err)
@@ -107,6 +157,8 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 	}
 	if (!err)
 		err = xvt_host_region_watch(&p->file, vm->path);
+	if (!err && check_offset(p, why, why_size))
+		return -EINVAL;
 	return xvt_vm_opened(s, vm, p ? p->file.fd : -1, err, why, why_size);
 }
 

@@ -51,6 +51,26 @@ region "$work/i"
 misuse "two recorders in a folder" 1 "$work/set/: cannot write it: another recorder writes into this folder; give each a folder of its own" \
 	"$xvtrace" record -q -o "$work/set/" -r i="$work/i"
 
+# -- the ring of a guest's kernel
+truncate -s 8M "$work/ring"
+offset="is no offset: it is a number of bytes, a multiple of 4096, like 0x8000000 or 128M"
+misuse "a ring of a kernel: no file" 1 "record: $work/none: No such file or directory; QEMU makes it when it starts, or the command that \`xvtrace doctor --guest\` prints does before the guest starts" \
+	record -r g="ftrace:$work/none@4M"
+misuse "... behind the file's end" 1 "ftrace:$work/ring@8M: the file ends at 8192 KiB, before the offset 0x800000" record -r g="ftrace:$work/ring@8M"
+for at in 4K1 1000 0xg 4T 1M, 99999999999G; do
+	misuse "... at $at" 1 "ftrace:$work/ring@$at: '@$at' $offset" record -r g="ftrace:$work/ring@$at"
+done
+misuse "... with another option" 1 "record: $work/ring,foo=1: No such file or directory; after the file and its offset, ',foo=1' is none of its options, which is kernel=BUILDID alone" \
+	record -r g="ftrace:$work/ring,foo=1"
+misuse "... with an empty claim" 1 "ftrace:$work/ring,kernel=: after ,kernel= is the build id or the release of the guest's kernel, as \`xvtrace formats\` prints them" \
+	record -r g="ftrace:$work/ring,kernel="
+misuse "... without a file" 1 "ftrace:: the ring of a guest's kernel is given as ftrace:FILE, or as ftrace:FILE@OFFSET; ,kernel=BUILDID or ,kernel=RELEASE may follow" \
+	record -r g=ftrace:
+for at in 4194304 0x400000 4M 4m 4096K; do
+	misuse "a ring of a kernel at $at: none there" 1 "g: no event of it came: no ring of its kernel yet; is the kernel 6.12 or newer, and does its command line map a ring into this memory (trace_instance=xvt@ADDRESS:SIZE,sched:*)? docs/guest.md" \
+		record -r g="ftrace:$work/ring@$at"
+done
+
 # -- rights
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$work"
