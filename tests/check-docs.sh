@@ -55,6 +55,17 @@ while read -r file; do
 		grep -vE '^[a-z+]+:' | sort -u)
 done < <(find . \( -name .git -o -name 'build*' \) -prune -o -name '*.md' -print)
 
+# Texts tell a user what to type: `xvtrace COMMAND`, (xvt-guest COMMAND). There is such a command.
+commands() { sed -n "s/$1/\1/p" "${@:2}" | sort -u; }
+is_command() { # PROGRAM NAMES
+	local names=" $(tr '\n' ' ' <<<"$2") "
+	while read -r word; do
+		[[ $names == *" $word "* ]] || complain "a text tells to type '$1 $word', which is no command"
+	done < <(grep -rhoE "[\`'(]$1 [a-z][a-z-]*" README.md docs host guest shared packaging | sed 's/.* //' | sort -u)
+}
+is_command xvtrace "$(commands '^	\.name = "\([a-z-]*\)",$' host/cli/cmd_*.c; echo help version)"
+is_command xvt-guest "$(commands '^	{ "\([a-z-]*\)", cmd_.*' guest/linux/tools/xvt-guest.c; echo help version)"
+
 # Where there is no git, as in a package, there is nothing that could be committed.
 while IFS= read -r file; do
 	complain "a file with a name that nobody would type: $file"

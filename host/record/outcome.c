@@ -29,7 +29,8 @@ static bool say_none(const struct xvt_vm *vm, bool strict)
 	if (w == XVT_WAITS_NOT)
 		return false;
 	xvt_say_of_machine(is_error ? 2 : 1, xvt_session_vm_name(vm), "no event of it came: %s; %s",
-			   xvt_session_vm_waits_text(vm, w, text), xvt_session_vm_waits_help(w));
+			   xvt_session_vm_waits_text(vm, w, text),
+			   xvt_session_vm_waits_help(vm, w));
 	return is_error;
 }
 

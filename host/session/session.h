@@ -297,7 +297,7 @@ enum xvt_vm_waits xvt_session_vm_waits(const struct xvt_vm *vm);
 const char *xvt_session_vm_waits_name(enum xvt_vm_waits w);
 const char *xvt_session_vm_waits_text(const struct xvt_vm *vm, enum xvt_vm_waits w,
 				      char text[XVT_WAITS_TEXT]);
-const char *xvt_session_vm_waits_help(enum xvt_vm_waits w);
+const char *xvt_session_vm_waits_help(const struct xvt_vm *vm, enum xvt_vm_waits w);
 /* The user named this machine: it is a failure if no event of it comes. */
 void xvt_session_vm_expect(struct xvt_vm *vm);
 bool xvt_session_vm_is_expected(const struct xvt_vm *vm);

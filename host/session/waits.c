@@ -32,13 +32,12 @@ static const struct {
 			       "it: " NO_GUEST },
 	[XVT_WAITS_RING] = { "ring", "no ring of its kernel yet",
 			     "is the kernel 6.12 or newer, and does its command line map a ring "
-			     "into "
-			     "this memory (trace_instance=xvt@ADDRESS:SIZE,sched:*)? "
+			     "into this memory (trace_instance=xvt@ADDRESS:SIZE,sched:*)? "
 			     "docs/guest.md" },
 	[XVT_WAITS_CLOCK] = { "clock", "no clock yet",
 			      "its guest does not answer: does it run, and is its module loaded?" },
 	[XVT_WAITS_EVENT] = { "event", "no event yet",
-			      "switch events on in the guest (xvt-guest enable sched), or by -e" },
+			      "switch events on in the guest (xvt-guest start), or by -e" },
 };
 
 /* Returns true if the header, as it was copied last, is zeros: no writer has begun to format it. */
@@ -112,8 +111,11 @@ const char *xvt_session_vm_waits_text(const struct xvt_vm *vm, enum xvt_vm_waits
 	return text;
 }
 
-const char *xvt_session_vm_waits_help(enum xvt_vm_waits w)
+const char *xvt_session_vm_waits_help(const struct xvt_vm *vm, enum xvt_vm_waits w)
 {
+	if (w == XVT_WAITS_EVENT && vm->passive)
+		return "does its kernel's command line switch events on "
+		       "(trace_instance=xvt@ADDRESS:SIZE,sched:*), and does the guest run?";
 	return waits[w].help;
 }
 
