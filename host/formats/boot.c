@@ -228,6 +228,31 @@ static int take(struct xvt_formats *f, struct boot *b, int status)
 	return -EIO;
 }
 
+/* QEMU takes what is no kernel for a very old one. */
+static int check_kernel(struct boot *b, const char *kernel)
+{
+	static const char elf[] = "\177ELF", bzimage[] = "HdrS";
+	char head[0x206];
+	FILE *file = fopen(kernel, "re");
+	size_t len;
+
+	if (!file)
+		return fail(b, -errno, "cannot read it");
+	len = fread(head, 1, sizeof(head), file);
+	if (ferror(file)) {
+		fail(b, -errno, "cannot read it");
+		fclose(file);
+		return -EIO;
+	}
+	fclose(file);
+	if (len == sizeof(head) && (!memcmp(head + 0x202, bzimage, 4) || !memcmp(head, elf, 4)))
+		return 0;
+	snprintf(b->result->why, sizeof(b->result->why),
+		 "it is no Linux kernel of x86; give the file that the guest boots, like "
+		 "/boot/vmlinuz-RELEASE");
+	return -ENOEXEC;
+}
+
 int xvt_formats_boot(struct xvt_formats *f, const char *kernel, uint64_t timeout_ns,
 		     void (*confine)(void), struct xvt_import_result *result)
 {
@@ -242,8 +267,9 @@ int xvt_formats_boot(struct xvt_formats *f, const char *kernel, uint64_t timeout
 			 "kernels are booted on x86-64 hosts alone; take --import");
 		return -EOPNOTSUPP;
 	}
-	if (access(kernel, R_OK))
-		return fail(&b, -errno, "cannot read it");
+	err = check_kernel(&b, kernel);
+	if (err)
+		return err;
 	err = open_all(&b);
 	if (err) {
 		fail(&b, err, "memory for a guest");

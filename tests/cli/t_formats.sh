@@ -75,14 +75,19 @@ check "a folder that others may write is an error" fails "others may write it" "
 chmod o-w "$work/cache"
 head -c 100 "$work/of-folder" >"$work/cache/$id.formats"
 check "a file that is cut off is left out" eval '[ -z "$(list 2>"$work/err")" ] && grep -q "it is cut off" "$work/err"'
+# The head of a kernel, and nothing behind it.
+truncate -s 1M "$work/zeros"
+printf HdrS | dd of="$work/zeros" bs=1 seek=$((0x202)) conv=notrunc 2>/dev/null
+check "a file that is no kernel is an error" fails "it is no Linux kernel of x86; give the file that the guest boots" "$xvtrace" formats --kernel "$work/k.tar"
+check "so is an empty one" fails "it is no Linux kernel" "$xvtrace" formats --kernel /dev/null
 check "a kernel that is not there is an error" fails "No such file" "$xvtrace" formats --kernel "$work/none"
 if command -v qemu-system-x86_64 >/dev/null; then
-	check "so is a file that is no kernel" fails "the kernel did not come so far" "$xvtrace" formats --timeout 60 --kernel "$work/k.tar"
+	check "so is one that does not start" fails "the kernel did not come so far" "$xvtrace" formats --timeout 60 --kernel "$work/zeros"
 else
 	echo "skip - a file that is no kernel: no qemu-system-x86_64"
 fi
 mkdir "$work/bin"
-check "without QEMU, what to install is said" fails "install QEMU" env PATH="$work/bin" "$(realpath "$xvtrace")" formats --kernel "$work/k.tar"
+check "without QEMU, what to install is said" fails "install QEMU" env PATH="$work/bin" "$(realpath "$xvtrace")" formats --kernel "$work/zeros"
 check "two requests at once are refused" fails "give one of them" "$xvtrace" formats --import x --remove y
 check "there is no argument" fails "no argument" "$xvtrace" formats x
 [ $failures -eq 0 ]
