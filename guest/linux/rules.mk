@@ -35,7 +35,8 @@ guest-tools: $(GUEST_TOOLS)
 # The relay is a part of xvt-guest.
 RELAY_SRC := $(wildcard guest/linux/relay/*.c) shared/xvt_region.c shared/xvt_check.c
 $(BUILD)/guest/bin/xvt-guest: $(RELAY_SRC) $(wildcard guest/linux/relay/*.h shared/*.h)
-$(BUILD)/guest/bin/xvt-guest: GUEST_TOOL_SRC = -pthread $(RELAY_SRC)
+$(BUILD)/guest/bin/xvt-guest: $(BUILD)/version
+$(BUILD)/guest/bin/xvt-guest: GUEST_TOOL_SRC = -pthread -DXVT_VERSION='"$(XVT_VERSION)"' $(RELAY_SRC)
 
 # Static by default: the guest's file system may be a bare busybox.
 GUEST_TOOLS_LINK ?= -static

@@ -19,6 +19,26 @@ export XVTRACE_SHM_DIR=$work
 region=$work/xvtrace-r
 truncate -s 4M "$region"
 
+# says TEXT STATUS ARGUMENT...: of xvt-guest
+says() {
+	local text=$1 want=$2
+	shift 2
+	"$guest" "$@" >"$work/out" 2>&1
+	[ $? -eq "$want" ] && grep -q -- "$text" "$work/out" && return
+	cat "$work/out"
+	return 1
+}
+for words in -h --help help "relay -h" "relay --help" "formats -h"; do
+	# shellcheck disable=SC2086
+	check "xvt-guest $words" eval 'says "relay .*--events" 0 $words && [ ! -e "$instance" ]'
+done
+version=$("$xvtrace" --version | awk 'NR == 1 { print $2 }')
+for words in -V --version version; do
+	check "xvt-guest $words: the host's version" says "^xvt-guest $version$" 0 $words
+done
+check "a command that is none is named" says "there is no command 'enable'" 2 enable sched
+check "... and what a command does not take" says "status takes no 'now'" 2 status now
+
 # refused TEXT STATUS OPTION...
 refused() {
 	local text=$1 want=$2
@@ -30,6 +50,7 @@ refused() {
 }
 check "an option without its value is wrong usage" refused 'usage: xvt-guest relay' 2 --events
 check "so is a buffer that is no number" refused 'number of KiB' 2 --buffer 1M
+check "so is what is no option, which is named" refused 'relay: --evnts: no such option' 2 --evnts sched
 check "a region that is not there" refused 'No such file' 1 --region "$work/none"
 truncate -s 64K "$work/short"
 check "a region that is too small" refused 'too small' 1 --region "$work/short"

@@ -424,9 +424,10 @@ static int run(void)
 	_exit(relay());
 }
 
-static int bad_option(const char *what)
+static int bad_option(const char *what, const char *option)
 {
-	fprintf(stderr, "xvt-guest: relay: %s\nusage: xvt-guest relay " RELAY_OPTIONS "\n", what);
+	fprintf(stderr, "xvt-guest: relay: %s: %s\nusage: xvt-guest relay " RELAY_OPTIONS "\n",
+		option, what);
 	return 2;
 }
 
@@ -439,18 +440,19 @@ int relay_main(const char *tracefs, int argc, char **argv)
 	for (int i = 0; i < argc; i += 2) {
 		char *stop;
 
+		if (strcmp(argv[i], "--events") && strcmp(argv[i], "--region") &&
+		    strcmp(argv[i], "--buffer"))
+			return bad_option("no such option", argv[i]);
 		if (i + 1 == argc)
-			return bad_option("an option without its value, or none");
+			return bad_option("it needs a value", argv[i]);
 		if (!strcmp(argv[i], "--events")) {
 			events = argv[i + 1];
 		} else if (!strcmp(argv[i], "--region")) {
 			spec = argv[i + 1];
-		} else if (!strcmp(argv[i], "--buffer")) {
+		} else {
 			kib = strtoul(argv[i + 1], &stop, 10);
 			if (*stop || kib < 8 || kib > 1u << 20)
-				return bad_option("--buffer is a number of KiB from 8 to 1048576");
-		} else {
-			return bad_option("no such option");
+				return bad_option("a number of KiB from 8 to 1048576", argv[i]);
 		}
 	}
 	nr_rings = cpus > 0 ? (unsigned int)cpus : 1;

@@ -753,6 +753,16 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : 2;
 }
 
+/* No command takes an option -h that is another one. */
+static bool asks_for_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))
+			return true;
+	}
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -761,12 +771,23 @@ int main(int argc, char **argv)
 	open_standard();
 	if (argc < 2)
 		return usage(stderr);
-	if (!strcmp(argv[1], "--help"))
+	if (!strcmp(argv[1], "help") || asks_for_help(argc, argv))
 		return usage(stdout);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") ||
+	    !strcmp(argv[1], "version")) {
+		puts("xvt-guest " XVT_VERSION);
+		return 0;
+	}
 	for (i = 0; i < COMMANDS && strcmp(argv[1], commands[i].name); i++)
 		;
-	if (i == COMMANDS || (argc > 2 && !commands[i].takes_args))
+	if (i == COMMANDS) {
+		fprintf(stderr, "xvt-guest: there is no command '%s'\n", argv[1]);
 		return usage(stderr);
+	}
+	if (argc > 2 && !commands[i].takes_args) {
+		fprintf(stderr, "xvt-guest: %s takes no '%s'\n", argv[1], argv[2]);
+		return usage(stderr);
+	}
 	if (commands[i].needs_device) {
 		tracefs = tracefs_dir();
 		if (!tracefs) {
