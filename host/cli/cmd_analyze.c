@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/analyze.h"
 #include "base/log.h"
@@ -89,7 +90,10 @@ static unsigned int parse_analyses(const char *text)
 		       (strlen(analyses[i].name) != len || strncmp(analyses[i].name, at, len) != 0))
 			i++;
 		if (i == ANALYSES) {
-			xvt_error(text, "no such analysis; there are " NAMES);
+			xvt_error(text, access(text, F_OK)
+						? "no such analysis; there are " NAMES
+						: "give an analysis before the trace; there "
+						  "are " NAMES);
 			return 0;
 		}
 		bits |= analyses[i].bit;

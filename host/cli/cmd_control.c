@@ -33,8 +33,8 @@ static const struct xvt_opt options[] = {
 struct asking {
 	const struct control_options *opt;
 	struct xvt_out *out;
-	char error[512]; /* the recorder's refusal, and why */
-	bool ended;
+	char error[512];  /* the recorder's refusal, and why */
+	bool ended, said; /* said: something was printed */
 };
 
 static void put_names(struct xvt_out *o, const struct xvt_json_value *array, const char *before)
@@ -49,7 +49,8 @@ static void put_names(struct xvt_out *o, const struct xvt_json_value *array, con
 	}
 }
 
-static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
+/* Returns whether the line says something to a person. */
+static bool put_line(struct xvt_out *o, const struct xvt_json_value *v)
 {
 	const char *file = xvt_json_text(xvt_json_get(v, "file"));
 	const char *folder = xvt_json_text(xvt_json_get(v, "folder"));
@@ -59,7 +60,7 @@ static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 	if (metrics) /* lines, whose labels the recorder has made safe */
 		xvt_out_str(o, metrics);
 	if (!what)
-		return;
+		return metrics;
 	xvt_out_text(o, what, strlen(what));
 	put_names(o, xvt_json_get(v, "machines"), ": ");
 	put_names(o, xvt_json_get(v, "absent"), "; to be recorded when it comes: ");
@@ -72,6 +73,7 @@ static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 		xvt_out_text(o, folder, strlen(folder));
 	}
 	xvt_out_char(o, '\n');
+	return true;
 }
 
 static int on_line(void *arg, const char *line, size_t len)
@@ -85,7 +87,7 @@ static int on_line(void *arg, const char *line, size_t len)
 	if (error)
 		xvt_text_clean(a->error, sizeof(a->error), error, strlen(error));
 	else if (!a->opt->json)
-		put_line(a->out, v);
+		a->said |= put_line(a->out, v);
 	a->ended |= error || xvt_answer_true(v, "end");
 	xvt_json_forget(v);
 	if (a->opt->json) {
@@ -139,6 +141,9 @@ static int ask(const struct control_options *opt, const char *path, char **words
 		xvt_error(path, "the recorder ended before it answered");
 	else if (a.error[0])
 		xvt_error(what, "%s", a.error);
+	else if (!err && !a.said && !opt->json)
+		xvt_error(what, "the recorder's answer is one for programs: --json prints it; "
+				"`xvtrace status` and `xvtrace top` show its state");
 	else if (err)
 		xvt_error(path, "%s%s", why[0] ? why : strerror(-err),
 			  err == -ECONNREFUSED ? "; the recorder that listened there has died"

@@ -324,6 +324,11 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 				   "machines'");
 		return XVT_EXIT_USAGE;
 	}
+	if (argc - at == 1 && !access(argv[at], F_OK)) {
+		xvt_error(argv[at],
+			  "give the SQL behind the trace, such as 'SELECT * FROM machines'");
+		return XVT_EXIT_USAGE;
+	}
 	if (opts.csv + opts.json > 1 || opts.reclock + opts.no_reclock > 1) {
 		xvt_error("query", "--csv and --json, as --reclock and --no-reclock, say opposite "
 				   "things; give one of them");

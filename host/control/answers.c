@@ -264,7 +264,10 @@ int xvt_answers_gather(struct xvt_answers *all, const char *control)
 	err = ask_all(all, dir);
 	if (err || all->n)
 		return err;
-	say(all, "control socket", "no recorder of yours is at work (looked in %s)", dir);
+	say(all, "control socket",
+	    "no recorder of yours is at work (looked in %s; --control SOCKET finds one that was "
+	    "started with it)",
+	    dir);
 	return -ENOENT;
 }
 

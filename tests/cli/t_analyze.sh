@@ -203,6 +203,7 @@ check "a pair that is not there" refuses 1 "no event like 'softirq_exit' with a 
 check "a key that is not there" refuses 1 "no event like 'softirq_entry' with a field 'gone'" latency --first softirq_entry --then softirq_entry --key vec,gone "$lat"
 check "a trace without a vCPU" refuses 1 'nothing to analyze: none of its rings is a vCPU' cpu,stalls "$work/host.xvt"
 check "... has losses all the same" eval '"${a[@]}" losses "$work/host.xvt" | grep -q "^h .* proven$"'
+check "none, but a trace" refuses 2 'give an analysis before the trace; there are cpu' "$trace"
 check "an empty one" refuses 2 'no such analysis' cpu, "$trace"
 check "no number of a task" refuses 2 'x: not the number of a task; --comm takes names' cpu --pid x "$trace"
 check "no such machine" refuses 1 "no machine 'g9' in this trace; it has: h, g1, g2" cpu --vm g9 "$trace"

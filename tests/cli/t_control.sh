@@ -32,6 +32,8 @@ goes_on_in() { grep -q "^rotate: the recording goes on in $work/set/*0000000$1.x
 check "rotate: done when there is an answer" eval 'control rotate && goes_on_in 2'
 check "and again" eval 'control rotate --json && jq -e ".format == \"xvtrace-control/1\" and .done == \"rotate\" and .end and (.file | endswith(\"/00000003.xvt\"))" "$work/out" >/dev/null'
 printf 'output = %s/set/\nregion = g=%s/g\nrotate-size = 32M\nmode = overwrite\n' "$work" "$work" >"$conf"
+check "status: an answer for programs" eval '! control status && [ ! -s "$work/out" ] && grep -q "status: the recorder.s answer is one for programs: --json prints it" "$work/err"'
+check "... which --json prints" eval 'control status --json && grep -q "^{.*\"pid\":" "$work/out"'
 check "reload: done" eval 'control reload && grep -qx reload "$work/out"'
 check "reload: what takes a restart is in the log by then" grep -q '^xvtrace: mode: warning: changed' "$work/log"
 echo 'keep-size = wrong' >"$conf"

@@ -133,7 +133,7 @@ misuse "two machines of a name" 2 "g: two machines have this name; give each reg
 	record -r g="$work/g" -r g="$work/h"
 
 # -- no recorder
-misuse "no recorder" 1 "control socket: no recorder of yours is at work (looked in $XVTRACE_RUN_DIR)" "$xvtrace" status
+misuse "no recorder" 1 "control socket: no recorder of yours is at work (looked in $XVTRACE_RUN_DIR; --control SOCKET finds one that was started with it)" "$xvtrace" status
 misuse "no such socket" 1 "$work/control: cannot connect: No such file or directory" "$xvtrace" status --control "$work/control"
 
 # -- no libvirtd

@@ -197,6 +197,7 @@ refuses() {
 	return 1
 }
 m=$work/made.xvt
+check "no SQL, but a trace" refuses 2 'give the SQL behind the trace' "$m"
 check "no SQL" refuses 2 'give the SQL as the last argument'
 check "no such trace" refuses 1 'none.xvt' "$work/none.xvt" 'SELECT 1'
 check "wrong SQL" refuses 2 'SQL: near "selec": syntax error' "$m" 'selec 1'
