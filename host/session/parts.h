@@ -997,6 +997,8 @@ bool xvt_vm_names_due(const struct xvt_vm *vm);
 /* --- request.c --- */
 
 /* Send the first line to a guest of this generation. */
+/* A note, if there is a request for it. */
+void xvt_vm_cannot_be_asked(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation);
 /* Check for the guest's answer to the open request for events; send the next one. */
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);

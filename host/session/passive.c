@@ -163,6 +163,9 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 			 " of %s: %u CPUs, %u KiB each; it is not asked for anything, and what it "
 			 "overwrites is counted as \"at least\"",
 			 p->map.base, vm->path, n, p->map.nr_subbufs * (XVT_FTRACE_SUBBUF / 1024));
+	xvt_vm_cannot_be_asked(s, vm,
+			       "its kernel's command line says which events are on, and "
+			       "set_event of its instance in the guest");
 	if (vm->rings_more)
 		xvt_session_note(s, 1, vm, UINT32_MAX, "%u of its CPUs are not recorded",
 				 vm->rings_more);

@@ -55,8 +55,18 @@ static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at, bool 
 	vm->request_seq = xvt_host_region_ask(&vm->region, lines_of(s, vm) + at, len);
 }
 
+void xvt_vm_cannot_be_asked(struct xvt_session *s, struct xvt_vm *vm, const char *why)
+{
+	if (*lines_of(s, vm))
+		xvt_session_note(s, 1, vm, UINT32_MAX, "-e does not reach it: %s", why);
+}
+
 void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
 {
+	if (vm->relayed) {
+		xvt_vm_cannot_be_asked(s, vm, "the relay in its guest has --events of its own");
+		return;
+	}
 	vm->request_generation = generation;
 	vm->request_again = false;
 	vm->request_told = false;
@@ -68,7 +78,7 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	uint32_t generation;
 
-	if (!*lines_of(s, vm))
+	if (!*lines_of(s, vm) || vm->relayed)
 		return;
 	generation = xvt_vm_generation(s, vm);
 	vm->request_again = generation != vm->request_generation;

@@ -62,7 +62,7 @@ traces() {
 "$guest" relay --events sched:sched_switch --region "$region" >"$work/relay" 2>&1 &
 relay=$!
 pids+=("$relay")
-"$xvtrace" record -q -o "$work/r.xvt" -r "r=$region" 2>"$work/err" &
+"$xvtrace" record -q -o "$work/r.xvt" -r "r=$region" -e sched:sched_switch 2>"$work/err" &
 recorder=$!
 pids+=("$recorder")
 check "the kernel traces when a recorder is there" poll traces
@@ -79,6 +79,9 @@ for i in $(seq 2000); do echo "mark $i" || break; done >"$instance/trace_marker"
 kill -INT $recorder
 wait $recorder
 check "the recording ends well" [ $? -eq 0 ]
+"$xvtrace" verify --notes "$work/r.xvt" >"$work/notes" 2>&1
+check "a request for events is not for a relay" grep -q 'warning: .* r: -e does not reach it: the relay in its guest has --events of its own' "$work/notes"
+check "which is told once" [ "$(grep -c 'for events\|-e does not' "$work/notes")" -eq 1 ]
 kill $relay
 wait $relay
 check "the relay ends well" [ $? -eq 0 ]
