@@ -159,8 +159,10 @@ int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_si
 	if (!choose_folder(c->folder, sizeof(c->folder)))
 		return 0;
 	fd = open_folder(c->folder, why, why_size);
-	if (fd == -ENOENT)
+	if (fd == -ENOENT) {
+		why[0] = '\0';
 		return 0;
+	}
 	if (fd < 0)
 		return fd;
 	c->v = calloc(XVT_FORMATS_KERNELS_MAX, sizeof(*c->v));

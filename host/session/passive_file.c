@@ -129,6 +129,34 @@ static int check_offset(const struct xvt_passive *p, char *why, size_t why_size)
 	return -EINVAL;
 }
 
+/* The events of one ring are those of one machine. */
+static int check_others(const struct xvt_session *s, const struct xvt_vm *vm, char *why,
+			size_t why_size)
+{
+	const struct xvt_passive *p = vm->passive;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *other = s->vms[i];
+		const struct xvt_passive *o = other->passive;
+
+		if (!o || other->phase == XVT_VM_GONE || other->file.ino != vm->file.ino ||
+		    other->file.dev != vm->file.dev)
+			continue;
+		if (!p->anywhere && !o->anywhere && p->offset != o->offset)
+			continue;
+		snprintf(why, why_size,
+			 p->anywhere == o->anywhere
+				 ? "its ring is that of %s, which is recorded already; each "
+				   "machine needs a ring of its own"
+				 : "its ring may be that of %s, which is recorded already; give "
+				   "each its offset, FILE@OFFSET",
+			 other->name);
+		return -EBUSY;
+	}
+	return 0;
+}
+
 const char *xvt_passive_spec(const struct xvt_vm *vm)
 {
 	return vm->passive->spec;
@@ -159,7 +187,8 @@ int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
 		err = xvt_host_region_watch(&p->file, vm->path);
 	if (!err && check_offset(p, why, why_size))
 		return -EINVAL;
-	return xvt_vm_opened(s, vm, p ? p->file.fd : -1, err, why, why_size);
+	err = xvt_vm_opened(s, vm, p ? p->file.fd : -1, err, why, why_size);
+	return err ? err : check_others(s, vm, why, why_size);
 }
 
 void xvt_passive_close(struct xvt_vm *vm)

@@ -328,7 +328,7 @@ int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, char 
 	k->claimed = xvt_formats_cache_find(&s->sources.formats->cache, k->claim, why, why_size);
 	if (!k->claimed && s->sources.formats->why[0])
 		snprintf(why, why_size, "%s", s->sources.formats->why);
-	return k->claimed ? 0 : -ENOENT;
+	return k->claimed ? 0 : -EINVAL; /* not of the machine's file */
 }
 
 void xvt_passive_kernel_end(struct xvt_passive *p)

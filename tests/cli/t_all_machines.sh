@@ -141,7 +141,7 @@ filter='.machines[] | select(.name == "a").recorder == null'
 check "guests: none after its end" guests
 # A machine of which the ring of its kernel is read: of a domain without a region, and of no domain.
 truncate -s 1M "$shm/kernel-ring"
-(cd "$shm" && exec "$program" record -q -o "$work/ring.xvt" -r bare=ftrace:kernel-ring@4096 -r lone="ftrace:$shm/kernel-ring" --join-timeout 0 2>/dev/null) &
+(cd "$shm" && exec "$program" record -q -o "$work/ring.xvt" -r bare=ftrace:kernel-ring@4096 -r lone="ftrace:$shm/kernel-ring@8K" --join-timeout 0 2>/dev/null) &
 recorder=$!
 pids+=($recorder)
 filter="(.machines | map({(.name): .}) | add) as \$m | all(\$m.bare, \$m.lone; .way == \"ftrace\" and .region == null and .ring_file == \"$shm/kernel-ring\" and .recorder == $recorder and .problem == null and .names_of == null) and
