@@ -6,6 +6,8 @@
 #ifndef XVT_SERVE_H
 #define XVT_SERVE_H
 
+#include <limits.h>
+
 #include "flight/snapshots.h"
 #include "record/compress_idle.h"
 #include "record/machines.h"
@@ -46,6 +48,9 @@ struct xvt_serve {
 	/* Called for each machine that a request has added. */
 	void (*joined)(void *arg, struct xvt_vm *vm);
 	bool no_sandbox;       /* there is no libseccomp */
+	bool no_empty_root;    /* its root directory is the host's */
+	bool no_namespaces;    /* its network and its IPC are the host's */
+	char cwd[PATH_MAX];    /* the folder that it began in; "": unknown */
 	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
 	/* Reads the configuration again. Returns false after an error message. NULL: there is no
 	 * configuration. */

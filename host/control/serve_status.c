@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "control/serve_status.h"
 
-#include <limits.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -23,11 +22,10 @@ static void add_compressed(const struct xvt_compress_idle *c, struct xvt_json *d
 static struct xvt_json *whole_status(const struct xvt_serve *s)
 {
 	struct xvt_json *doc = xvt_json_new();
-	char cwd[PATH_MAX];
 
 	xvt_json_add_text(doc, "format", "xvtrace-status/1");
 	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
-	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
+	xvt_json_add_text(doc, "cwd", s->cwd);
 	xvt_json_add_text(doc, "output", s->output);
 	xvt_json_add_text(doc, "file", xvt_file_set_path(s->rec->sink));
 	if (s->metrics_http[0])
@@ -36,6 +34,10 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 		xvt_json_add_text(doc, "no_libvirt", xvt_follow_libvirt(s->follow));
 	if (s->no_sandbox)
 		xvt_json_add_bool(doc, "no_sandbox", true);
+	if (s->no_empty_root)
+		xvt_json_add_bool(doc, "no_empty_root", true);
+	if (s->no_namespaces)
+		xvt_json_add_bool(doc, "no_namespaces", true);
 	xvt_regions_status(doc);
 	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
 	if (s->compress_idle)

@@ -111,7 +111,7 @@ static int confine(struct xvt_opener **opener, const struct xvt_flight_options *
 			  strerror(-err));
 	return err ? err
 		   : xvt_confine_recorder(opt->business.machines->libvirt_uri, *opener,
-					  opt->memory_bytes);
+					  opt->memory_bytes, NULL);
 }
 
 static int read_all(const struct xvt_flight_options *opt, const struct xvt_flight_job *job,

@@ -243,7 +243,10 @@ static int open_output(struct xvt_recording *rec)
 		xvt_loop_free(rec->loop);
 		return err;
 	}
-	xvt_confine_capabilities();
+	if (rec->isolates)
+		xvt_confine_capabilities_to_isolate();
+	else
+		xvt_confine_capabilities();
 	if (rec->patient)
 		xvt_file_set_patient(rec->sink);
 	xvt_file_set_keep(rec->sink, &rec->keep);

@@ -53,6 +53,7 @@ struct xvt_recording {
 	struct xvt_server *http;
 	bool failed;	/* an error was noted, as of a machine that dropped out */
 	bool line_open; /* the terminal shows a progress line without a newline */
+	bool isolates;	/* it has an opener, and is isolated before its first pass */
 	bool own_words; /* the command prints a line for the note that it makes */
 
 	struct xvt_op on_signal;

@@ -30,6 +30,7 @@
 #include "record/trace_path.h"
 #include "rights/confine.h"
 #include "rights/helper.h"
+#include "rights/isolate.h"
 #include "rights/sandbox.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
@@ -1212,11 +1213,35 @@ static void tell_open(struct recorder *r)
 	xvt_warn("sandbox", "%s", text);
 }
 
+/* The kernel has refused a wall, although the recorder may make it: log and trace say so. One
+ * without the capability, as of a user, is as it has to be: status says it. */
+static void tell_lacks(struct recorder *r, unsigned int lacks)
+{
+	char text[200];
+
+	r->serve.no_empty_root = lacks & XVT_NO_EMPTY_ROOT;
+	r->serve.no_namespaces = lacks & XVT_NO_NAMESPACES;
+	if (!lacks || lacks & XVT_NO_CAPABILITY)
+		return;
+	snprintf(text, sizeof(text),
+		 "the recorder has %s%s%s of the host, since another could not be made: its filter "
+		 "alone keeps it from them",
+		 lacks & XVT_NO_EMPTY_ROOT ? "the root directory" : "",
+		 lacks == (XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES) ? ", and " : "",
+		 lacks & XVT_NO_NAMESPACES ? "the network and the IPC" : "");
+	r->rec.own_words = true;
+	xvt_session_say(r->rec.session, 1, NULL, text);
+	r->rec.own_words = false;
+	xvt_recording_end_line(&r->rec);
+	xvt_warn("sandbox", "%s", text);
+}
+
 /* Take the rights away that the passes do not need. Returns 0, or -errno after an error message. */
 static int confine(struct recorder *r)
 {
 	const char *control = r->rec.control ? xvt_server_listener(r->rec.control)->path : NULL;
 	const struct xvt_business business = business_of(r);
+	unsigned int lacks = 0;
 	int err = 0;
 
 	if (r->opener)
@@ -1232,9 +1257,14 @@ static int confine(struct recorder *r)
 	}
 	if (r->libvirt.pid)
 		xvt_libvirt_ask_by(r->libvirt.fd, &r->libvirt.asked);
-	err = xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
-	if (!err)
+	if (!getcwd(r->serve.cwd, sizeof(r->serve.cwd)))
+		r->serve.cwd[0] = '\0';
+	err = xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes,
+				   &lacks);
+	if (!err) {
 		tell_open(r);
+		tell_lacks(r, lacks);
+	}
 	if (!err && r->opener)
 		xvt_recording_needs(&r->rec, xvt_opener_pid(r->opener), "opens files");
 	return err;
@@ -1268,6 +1298,7 @@ static int record(struct recorder *r)
 		status = XVT_EXIT_FAIL;
 	if (status == XVT_EXIT_OK)
 		status = begin_armed(r);
+	rec->isolates = r->opener != NULL;
 	if (status == XVT_EXIT_OK)
 		status = xvt_recording_begin(rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/notify.h"
 #include "rights/capabilities.h"
+#include "rights/isolate.h"
 #include "rights/limits.h"
 #include "rights/sandbox.h"
 #include "vmm/libvirt_uri.h"
@@ -72,12 +73,30 @@ void xvt_confine_capabilities(void)
 	keep(xvt_confine_kept());
 }
 
+void xvt_confine_capabilities_to_isolate(void)
+{
+	keep(xvt_confine_kept() | xvt_isolate_needs());
+}
+
 /* Returns 0 if the opener decides from here on what is opened, or -errno. All that needs a right
  * beyond those of the recorder's user, the opener does from here on. */
-static int ask(struct xvt_opener *opener)
+static int ask(struct xvt_opener *opener, unsigned int *lacks)
 {
-	int err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | XVT_SANDBOX_ASKS);
+	struct xvt_isolated was = { -1, -1, -1, -1 };
+	int err, back = 0;
 
+	if (lacks)
+		*lacks = xvt_isolate(&was);
+	/* The filter allows neither another root nor another namespace. */
+	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | XVT_SANDBOX_ASKS);
+	if (err)
+		back = xvt_isolate_undo(&was);
+	else
+		xvt_isolate_keep(&was);
+	if (back) {
+		xvt_error("sandbox", "cannot go back to the root directory: %s", strerror(-back));
+		return -ETIMEDOUT; /* it was told */
+	}
 	if (!err)
 		err = xvt_opener_serve(opener, xvt_sandbox_listener());
 	if (!err)
@@ -116,7 +135,11 @@ static bool is_failure(int err)
 	       err == -ECONNRESET || err == -EAGAIN || err == -ETIMEDOUT;
 }
 
-int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes)
+/* Of a recorder that opens files itself. */
+#define ALL_LACKS (XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES | XVT_NO_CAPABILITY)
+
+int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes,
+			 unsigned int *lacks)
 {
 	static const unsigned int needs[] = {
 		[XVT_LIBVIRT_BY_SOCKET] = 0,
@@ -125,12 +148,14 @@ int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uin
 	};
 	int err = 0;
 
+	if (lacks)
+		*lacks = ALL_LACKS;
 	prepare();
 	xvt_notify_prepare();
 	xvt_journal_prepare();
 	limit_recorder(memory_bytes);
 	if (opener) {
-		err = ask(opener);
+		err = ask(opener, lacks);
 		if (!err)
 			return 0;
 		if (is_failure(err)) {
@@ -141,6 +166,9 @@ int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uin
 		xvt_warn("sandbox",
 			 "the kernel lets no other process decide what the recorder opens: %s",
 			 strerror(-err));
+		if (lacks)
+			*lacks = ALL_LACKS;
+		xvt_confine_capabilities();
 	}
 	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | needs[xvt_libvirt_way(libvirt_uri)]);
 	if (err && err != -ENOPKG && err != -ENOTSUP)

@@ -35,6 +35,10 @@ void xvt_confine_loop(void);
 void xvt_confine_capabilities(void);
 uint64_t xvt_confine_kept(void); /* those that it keeps: a bit for each */
 
+/* The same for a recorder with an opener, which keeps those that xvt_confine_recorder() needs to
+ * isolate it, until then. */
+void xvt_confine_capabilities_to_isolate(void);
+
 /* The same for its opener, which gets limits of files and memory, too. */
 void xvt_confine_opener(void);
 
@@ -43,10 +47,13 @@ void xvt_confine_opener(void);
  * look into no process, load nothing into the kernel, reach no network. `libvirt_uri` (NULL:
  * libvirt's own) may name a transport that is a network or a program, which can be used then. With
  * an opener, which has its rules, it opens, makes and removes files by that only. `memory_bytes`:
- * what it may use for events; its limit of memory follows from that. Returns 0, also after a
+ * what it may use for events; its limit of memory follows from that. With `lacks`, a recorder with
+ * an opener is isolated (rights/isolate.h), and has no current folder then; *lacks: what is missing
+ * of that. Returns 0, also after a
  * warning where the kernel lets no other process open files, or there is no sandbox; or -errno
  * after an error message: memory or descriptors are short, or the opener has been killed.
  */
-int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes);
+int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes,
+			 unsigned int *lacks);
 
 #endif /* XVT_CONFINE_H */

@@ -214,8 +214,10 @@ static int base_of(const struct call *c, int dirfd, char folder[PATH_MAX])
 	char link[64];
 	ssize_t n;
 
+	/* The asking process may have another root, and then has no folder; both began in this one.
+	 */
 	if (dirfd == AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/%d/cwd", c->tid);
+		snprintf(link, sizeof(link), "/proc/self/cwd");
 	else
 		snprintf(link, sizeof(link), "/proc/%d/fd/%d", c->tid, dirfd);
 	n = readlink(link, folder, PATH_MAX - 1);
@@ -262,6 +264,9 @@ static bool is_own(const struct call *c, const char *path, struct xvt_place *pla
 		    snprintf(rest, sizeof(rest), ".%s%s", links[i].folder, path + len) >=
 			    (int)sizeof(rest))
 			continue;
+		/* Of mounts it sees none, if its root is empty. */
+		if (!strncmp(rest, "./mount", 7))
+			snprintf(folder, sizeof(folder), "/proc/%d", (int)getpid());
 		xvt_place_beneath(place, folder, rest);
 		return true;
 	}

@@ -25,7 +25,8 @@ python3 -c 'import socket, sys, time
 for kind, path in ((socket.SOCK_DGRAM, "datagrams"), (socket.SOCK_STREAM, "server")):
     s = socket.socket(socket.AF_UNIX, kind); s.bind(sys.argv[1] + "/" + path); globals()[path] = s
 server.listen(1000)
-time.sleep(1000)' "$work" &
+abstract = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM); abstract.bind("\0" + sys.argv[2]); abstract.listen(1000)
+time.sleep(1000)' "$work" "xvt-breakout-$$" &
 pids+=($!)
 poll test -S "$work/server"
 
@@ -72,6 +73,15 @@ wall() {
 recorder() { # OUTCOME WALL HOW ARG TEXT
 	wall 1 "$@" record -q -o "$work/out" -r g="$work/g" -r q="$work/q/g" -r "$work/p/*/third" --join-timeout 0 --duration 20
 }
+# behind RULE HOW ARG TEXT: it holds without these rules of the filter, and not without the empty root and namespaces
+behind() {
+	local command=(record -q -o "$work/out" -r "g=$work/g" --join-timeout 0 --duration 20)
+	attacks=$((attacks + 1))
+	tries "$1" 1 "$2" "$3" "${command[@]}"
+	check "$4: held" is held
+	tries "$1 xvt_isolate" 1 "$2" "$3" "${command[@]}"
+	check "$4, without xvt_isolate: it escapes" escaped
+}
 reader() { wall 2 "$@" report -q "$work/t.xvt"; }
 
 recorder held ioctl tiocsti "" "input for a terminal"
@@ -91,10 +101,10 @@ recorder held getsockopt "peer pidfd" "" "a descriptor of the process at the end
 recorder held prlimit64 prlimit "" "another process's limits"
 recorder held prlimit64 "prlimit high" "" "the same, with high bits"
 recorder held "sched_setaffinity xvt_capabilities_keep" affinity "" "another process's CPUs"
-recorder held "socketpair sendmsg" "new datagram" "$work/datagrams" "a datagram to a socket of root's"
-recorder held sendmsg sendmsg "$work/datagrams" "the same, by a socket from before"
-recorder held sendmmsg sendmmsg "$work/datagrams" "the same, by sendmmsg()"
-recorder held sendto sendto "$work/datagrams" "the same, by sendto()"
+recorder held "socketpair sendmsg xvt_isolate" "new datagram" "$work/datagrams" "a datagram to a socket of root's"
+recorder held "sendmsg xvt_isolate" sendmsg "$work/datagrams" "the same, by a socket from before"
+recorder held "sendmmsg xvt_isolate" sendmmsg "$work/datagrams" "the same, by sendmmsg()"
+recorder held "sendto xvt_isolate" sendto "$work/datagrams" "the same, by sendto()"
 recorder held sendmsg descriptor "" "a descriptor for another process"
 recorder held mmap "own code" "$work/out" "code that it wrote to its output"
 recorder held mmap exec "" "executable memory"
@@ -102,27 +112,27 @@ recorder held mmap wx "" "memory that is written and run"
 recorder held mprotect protect "" "memory that is written, then run"
 recorder held clone fork "" "a process that outlives it"
 recorder held clone vfork "" "the same, by clone()"
-recorder held "inotify_init1 inotify_add_watch" inotify "$work/shut" "what happens in a folder"
+recorder held "inotify_init1 inotify_add_watch xvt_isolate" inotify "$work/shut" "what happens in a folder"
 recorder held lgetxattr xattr "$secret" "attributes of a file"
 recorder held seccomp filter "" "another filter"
 recorder held prctl tracer "" "to be traced by another process"
 recorder held fchmod suid "" "a file that runs as its owner"
 recorder held xvt_limit_memory memory "" "memory without end"
 recorder held xvt_limit_files files "" "more open files"
-recorder killed "execve mmap mprotect arch_prctl" run "" "a program"
+recorder killed "execve mmap mprotect arch_prctl xvt_isolate" run "" "a program"
 recorder killed "ptrace xvt_capabilities_keep" ptrace "" "to trace another process"
 recorder killed "process_vm_readv xvt_capabilities_keep" peek "" "to read another process"
 recorder killed io_uring_setup ring "" "a ring that opens files"
-recorder killed symlink symlink "$work/made" "a link"
-recorder killed chmod mode "$secret" "the mode of a file"
-recorder killed bind bind "$work/made" "a socket of its own name"
+recorder killed "symlink xvt_isolate" symlink "$work/made" "a link"
+recorder killed "chmod xvt_isolate" mode "$secret" "the mode of a file"
+recorder killed "bind xvt_isolate" bind "$work/made" "a socket of its own name"
 recorder ended xvt_rules_find write "$secret" "to write a file"
 recorder ended xvt_rules_find create "$secret" "to empty a file"
 recorder ended xvt_rules_find remove "$secret" "to remove a file"
 recorder ended xvt_rules_find rename "$secret" "to rename a file"
 recorder ended xvt_rules_find link "$secret" "to give a file another name"
 recorder ended xvt_rules_find connect "$work/server" "to connect to a socket"
-recorder ended openat write /proc/self/mem "to write its own code"
+recorder ended "openat xvt_isolate" write /proc/self/mem "to write its own code"
 recorder ended socket inet "" "a socket of a network"
 recorder ended xvt_rules_find write "$work/p/a/../../secret" "a path out of a pattern"
 recorder held xvt_public_open read "$secret" "to read a file of its user"
@@ -149,11 +159,22 @@ reader killed "execve mmap mprotect arch_prctl openat access newfstatat set_tid_
 
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 711 "$work"
+	queue=$(ipcmk -Q -p 600 | grep -o '[0-9]*$') && queue_key=$(($(ipcs -q | awk -v id="$queue" '$2 == id { print $1 }'))) || exit 1
 	install -d -m 700 -o nobody "$work/shut" && install -m 600 -o nobody /dev/null "$work/shut/there"
 	recorder ended xvt_public_place made "$work/shut/there" "whether a file is there, by mkdir()"
 	recorder held xvt_public_open "not there" "$work/shut/not" "whether a file is there, by open()"
-	recorder held xvt_capabilities_keep look "$work/shut/there" "to look at a file of another user"
+	recorder held "xvt_capabilities_keep xvt_isolate" look "$work/shut/there" "to look at a file of another user"
+	recorder held xvt_isolate look "$secret" "to look at a file of its own user"
+	# What a fault of the filter would give: each of these is made without the rule that stops it before.
+	behind openat read "$secret" "without the filter's wall: to read a file of its user"
+	behind "openat creat" create "$secret" "the same: to empty a file"
+	behind unlink remove "$secret" "the same: to remove a file"
+	behind "openat xvt_capabilities_keep" read "$work/shut/there" "the same, with root's capabilities: to read a file of another user"
+	behind connect connect "$work/server" "the same: to connect to a socket by its path"
+	behind connect abstract "xvt-breakout-$$" "the same: to connect to a socket by its abstract name"
+	behind msgget queue "$queue_key" "the same: a message queue of its user"
 	recorder killed "unshare xvt_capabilities_keep" unshare "" "a namespace"
+	ipcrm -q "$queue" || exit 1
 	recorder killed "chroot xvt_capabilities_keep" chroot "" "another root"
 else
 	echo "skip - files of other users: not root here"

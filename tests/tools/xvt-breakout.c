@@ -27,7 +27,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -40,6 +42,7 @@
 #include <unistd.h>
 
 #include "base/library.h"
+#include "rights/isolate.h"
 #include "rights/limits.h"
 #include "rights/rules.h"
 #include "rights/sandbox.h"
@@ -210,6 +213,14 @@ int __wrap_xvt_capabilities_keep(uint64_t keep);
 int __wrap_xvt_capabilities_keep(uint64_t keep)
 {
 	return is_without("xvt_capabilities_keep") ? 0 : __real_xvt_capabilities_keep(keep);
+}
+
+unsigned int __real_xvt_isolate(struct xvt_isolated *was);
+unsigned int __wrap_xvt_isolate(struct xvt_isolated *was);
+
+unsigned int __wrap_xvt_isolate(struct xvt_isolated *was)
+{
+	return is_without("xvt_isolate") ? 0 : __real_xvt_isolate(was);
 }
 
 void __real_xvt_limit_memory(uint64_t bytes);
@@ -463,6 +474,17 @@ static int connect_to(const char *path)
 	return connect(fd, (struct sockaddr *)&to, sizeof(to));
 }
 
+/* A server whose name is in no file, but in its network. */
+static int connect_abstract(const char *name)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "%s", name);
+	return connect(fd, (struct sockaddr *)&to,
+		       (socklen_t)(sizeof(sa_family_t) + 1 + strlen(name)));
+}
+
 static int bind_to(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -532,6 +554,8 @@ static int attack(const char *how, const char *arg)
 	ATTACK("tracer", prctl(PR_SET_PTRACER, before.victim, 0, 0, 0) ? reached(-1) : 0);
 	ATTACK("inet", socket(AF_INET, SOCK_STREAM, 0));
 	ATTACK("connect", connect_to(arg));
+	ATTACK("abstract", connect_abstract(arg));
+	ATTACK("queue", msgget((key_t)atoi(arg), 0));
 	ATTACK("bind", bind_to(arg));
 	ATTACK("read", open(arg, O_RDONLY));
 	ATTACK("write", open(arg, O_RDWR));

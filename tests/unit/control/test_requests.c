@@ -154,6 +154,8 @@ START_TEST(a_status_has_the_recorder_and_its_machines)
 	ck_assert_ptr_null(strstr(line, "flight_recorders"));
 	ck_assert_ptr_null(strstr(line, "metrics_http"));
 	ck_assert_ptr_null(strstr(line, "no_sandbox"));
+	ck_assert_ptr_null(strstr(line, "no_empty_root"));
+	ck_assert_ptr_null(strstr(line, "no_namespaces"));
 	line = piece("");
 	answer_has(line, "\"name\":\"g1\"");
 	answer_has(piece(""), "{\"end\":true}\n");
@@ -161,12 +163,14 @@ START_TEST(a_status_has_the_recorder_and_its_machines)
 	ck_assert_ptr_null(piece(""));
 	forget();
 	/* What is not usual is said. */
-	serve.no_sandbox = true;
+	serve.no_sandbox = serve.no_empty_root = serve.no_namespaces = true;
 	snprintf(serve.metrics_http, sizeof(serve.metrics_http), "127.0.0.1:1");
 	ck_assert_int_eq(
 		xvt_armed_takes(serve.armed, "kept", "/none/kept", NULL, 0, path, sizeof(path)), 1);
 	line = piece("{\"do\":\"status\"}");
 	answer_has(line, "\"no_sandbox\":true");
+	answer_has(line, "\"no_empty_root\":true");
+	answer_has(line, "\"no_namespaces\":true");
 	answer_has(line, "\"metrics_http\":\"127.0.0.1:1\"");
 	answer_has(line, "\"flight_recorders\":[{\"name\":\"kept\"");
 }
