@@ -2,8 +2,8 @@
 /*
  * opener.c - see opener.h. A path is copied from the asking thread's memory once, and the copy is
  * judged and opened here; the asking thread gets the descriptor, and its own call is never made.
- * Only a look at a file (stat(), access(), readlink()) that no rule names is left to the asking
- * thread, which then does it by its own rights.
+ * Only a look at a file (stat(), access(), readlink()) that no rule names, and that not every user
+ * may read, is left to the asking thread, which then does it by its own rights.
  */
 #define _GNU_SOURCE
 #include "rights/opener.h"
@@ -614,7 +614,9 @@ static int do_connect(struct call *c)
 
 /* --- looks: what no descriptor is needed for --- */
 
-/* Opens what a call looks at, by O_PATH. Returns a descriptor, -errno or ITSELF. */
+/* Opens what a call looks at, by O_PATH: what a rule names, what the kernel tells of the asking
+ * process (as which kind of file a descriptor is), and what every user may read. The asking process
+ * may have an empty root, where it finds none of these. Returns a descriptor, -errno or ITSELF. */
 static int open_to_look(struct call *c, int dirfd, uint64_t address, bool follow)
 {
 	const int flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
@@ -630,8 +632,11 @@ static int open_to_look(struct call *c, int dirfd, uint64_t address, bool follow
 		fd = open(c->path, flags);
 		return fd < 0 ? -errno : fd;
 	}
-	if (!xvt_rules_find(&c->s->rules, c->path, 0, &place) || c->path[0] == '@')
-		return ITSELF;
+	if (!xvt_rules_find(&c->s->rules, c->path, 0, &place) && !is_own(c, c->path, &place)) {
+		/* A library looks before it opens, and may open this. */
+		fd = xvt_public_open(c->path, flags);
+		return fd == XVT_NOT_PUBLIC ? ITSELF : fd;
+	}
 	fd = xvt_place_open(&place, flags, 0);
 	/* A link may lead out of the rule's folder, to where the asking thread may look itself. */
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? fd : ITSELF;
