@@ -38,6 +38,12 @@ void xvt_loop_free(struct xvt_loop *loop)
 		loop->back->free(loop);
 }
 
+void xvt_loop_end_threads(struct xvt_loop *loop)
+{
+	if (loop->back->end_threads)
+		loop->back->end_threads(loop);
+}
+
 int xvt_loop_uring_err(const struct xvt_loop *loop)
 {
 	return loop->uring_err;

@@ -45,6 +45,11 @@ int xvt_loop_new(struct xvt_loop **out);
 /* Drops what is queued, and waits for reads and writes that are under way. */
 void xvt_loop_free(struct xvt_loop *loop);
 /*
+ * Ends the threads that the loop has of its own, when they have made the reads and writes that are
+ * queued. The next one starts them again, as threads of what the process is then.
+ */
+void xvt_loop_end_threads(struct xvt_loop *loop);
+/*
  * Returns 0 if the loop uses io_uring; else the -errno with which it was refused, for
  * xvt_loop_why().
  */

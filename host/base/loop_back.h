@@ -13,6 +13,7 @@ struct xvt_op_list {
 
 struct xvt_loop_back {
 	void (*free)(struct xvt_loop *loop);
+	void (*end_threads)(struct xvt_loop *loop); /* NULL: it has none */
 	/* These are as the functions of loop.h. */
 	int (*add_area)(struct xvt_loop *loop, const struct iovec *area);
 	void (*remove_area)(struct xvt_loop *loop, const struct iovec *area);

@@ -43,7 +43,8 @@ struct epoll_loop {
 	pthread_mutex_t lock; /* for what follows */
 	pthread_cond_t work;
 	struct xvt_op_list queued, finished;
-	bool ends;
+	bool ends;  /* the threads end */
+	bool rests; /* ... when nothing is queued */
 };
 
 static struct epoll_loop *of_loop(struct xvt_loop *loop)
@@ -95,6 +96,8 @@ static void *transfers(void *arg)
 	while (!loop->ends) {
 		struct xvt_op *op = xvt_op_list_take(&loop->queued);
 
+		if (!op && loop->rests)
+			break;
 		if (!op) {
 			pthread_cond_wait(&loop->work, &loop->lock);
 			continue;
@@ -298,17 +301,34 @@ static void epoll_remove_area(struct xvt_loop *loop, const struct iovec *area)
 	(void)area;
 }
 
-static void epoll_free(struct xvt_loop *base)
+/* flag: what has them end. */
+static void join_threads(struct epoll_loop *loop, bool *flag)
 {
-	struct epoll_loop *loop = of_loop(base);
 	unsigned int i;
 
 	pthread_mutex_lock(&loop->lock);
-	loop->ends = true;
+	*flag = true;
 	pthread_cond_broadcast(&loop->work);
 	pthread_mutex_unlock(&loop->lock);
 	for (i = 0; i < loop->nr_threads; i++)
 		pthread_join(loop->thread[i], NULL);
+}
+
+static void epoll_end_threads(struct xvt_loop *base)
+{
+	struct epoll_loop *loop = of_loop(base);
+
+	join_threads(loop, &loop->rests);
+	take_finished(loop);
+	loop->rests = false;
+	loop->nr_threads = 0;
+}
+
+static void epoll_free(struct xvt_loop *base)
+{
+	struct epoll_loop *loop = of_loop(base);
+
+	join_threads(loop, &loop->ends);
 	pthread_cond_destroy(&loop->work);
 	pthread_mutex_destroy(&loop->lock);
 	close(loop->finished_fd);
@@ -319,6 +339,7 @@ static void epoll_free(struct xvt_loop *base)
 
 static const struct xvt_loop_back back = {
 	.free = epoll_free,
+	.end_threads = epoll_end_threads,
 	.add_area = epoll_add_area,
 	.remove_area = epoll_remove_area,
 	.queue_io = epoll_queue_io,

@@ -1259,6 +1259,8 @@ static int confine(struct recorder *r)
 		xvt_libvirt_ask_by(r->libvirt.fd, &r->libvirt.asked);
 	if (!getcwd(r->serve.cwd, sizeof(r->serve.cwd)))
 		r->serve.cwd[0] = '\0';
+	/* Threads would stay in the network that they began in. */
+	xvt_loop_end_threads(r->rec.loop);
 	err = xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes,
 				   &lacks);
 	if (!err) {

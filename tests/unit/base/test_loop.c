@@ -4,9 +4,11 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -314,6 +316,39 @@ START_TEST(a_pipe_has_no_offsets)
 END_TEST
 
 /* More than threads and buffers, each into its place. */
+/* Threads of this process: those of an io_uring are the kernel's. */
+static unsigned int count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *entry;
+	unsigned int n = 0;
+
+	ck_assert_ptr_nonnull(tasks);
+	while ((entry = readdir(tasks)))
+		n += entry->d_name[0] != '.';
+	closedir(tasks);
+	return n;
+}
+
+START_TEST(threads_end_with_what_is_queued_and_begin_again)
+{
+	const bool has_threads = xvt_loop_uring_err(loop) != 0;
+	unsigned int i;
+
+	for (i = 1; i <= 2; i++) {
+		ck_assert_int_eq(xvt_loop_write(loop, &writing.op, fd, more, sizeof(more), 0), 0);
+		ck_assert(!has_threads || count_threads() > 1);
+		xvt_loop_end_threads(loop);
+		/* One that was joined is in the list up to its last moment. */
+		while (has_threads && count_threads() > 1)
+			sched_yield();
+		while (writing.calls < i)
+			ck_assert_int_ge(xvt_loop_run(loop, WAIT_NS), 0);
+		ck_assert(!writing.op.held);
+	}
+}
+END_TEST
+
 START_TEST(many_writes_are_under_way)
 {
 	static struct poller w[500];
@@ -354,6 +389,7 @@ static void add_case(Suite *suite, const char *name, void (*begin)(void))
 	tcase_add_test(tc, errors_and_ends_are_results);
 	tcase_add_test(tc, a_pipe_has_no_offsets);
 	tcase_add_test(tc, many_writes_are_under_way);
+	tcase_add_test(tc, threads_end_with_what_is_queued_and_begin_again);
 	suite_add_tcase(suite, tc);
 }
 
