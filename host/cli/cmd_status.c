@@ -190,6 +190,15 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 	put_left_out(o, rec);
 	if (xvt_answer_true(rec, "no_sandbox"))
 		xvt_out_str(o, "  it has no sandbox, since there is no libseccomp\n");
+	if (xvt_answer_true(rec, "no_empty_root") || xvt_answer_true(rec, "no_namespaces"))
+		xvt_out_printf(o, "  it has %s%s%s of the host (docs/security.md)\n",
+			       xvt_answer_true(rec, "no_empty_root") ? "the root directory" : "",
+			       xvt_answer_true(rec, "no_empty_root") &&
+					       xvt_answer_true(rec, "no_namespaces")
+				       ? ", the network and the IPC"
+				       : "",
+			       !xvt_answer_true(rec, "no_empty_root") ? "the network and the IPC"
+								      : "");
 	if (xvt_json_text(xvt_json_get(rec, "no_libvirt"))) {
 		xvt_out_str(o, "  no domains of libvirt are recorded: ");
 		put_text(o, xvt_answer_text(rec, "no_libvirt"));

@@ -19,6 +19,7 @@
 #include "clock/kvm.h"
 #include "clock/sound.h"
 #include "doctor/microvm.h"
+#include "rights/isolate.h"
 #include "rights/sandbox.h"
 #include "vmm/libvirt.h"
 #include "vmm/tracing.h"
@@ -150,6 +151,27 @@ static void look_at_sandbox(struct xvt_doctor *d)
 				"this build or " XVT_SANDBOX_ENV "=off does not allow it");
 }
 
+/* That an ordinary user has not the capabilities for it is no problem. */
+static void look_at_isolation(struct xvt_doctor *d)
+{
+	const unsigned int lacks = xvt_isolate_try();
+
+	/* Without an opener it would find no file. */
+	d->empty_root = d->sandbox && !(lacks & XVT_NO_EMPTY_ROOT);
+	d->namespaces = d->sandbox && !(lacks & XVT_NO_NAMESPACES);
+	if (lacks && !(lacks & XVT_NO_CAPABILITY))
+		problem(d, false,
+			lacks & XVT_NO_NAMESPACES
+				? "a kernel with CONFIG_NET_NS=y and CONFIG_IPC_NS=y; sysctl "
+				  "user.max_net_namespaces and user.max_ipc_namespaces"
+				: "a folder in /run, /tmp or /dev/shm that can be made",
+			"the recorder keeps %s%s%s of the host: its filter alone keeps it from "
+			"them",
+			lacks & XVT_NO_EMPTY_ROOT ? "the root directory" : "",
+			lacks == (XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES) ? ", " : "",
+			lacks & XVT_NO_NAMESPACES ? "the network and the IPC" : "");
+}
+
 static void look_at_tsc(struct xvt_doctor *d)
 {
 	struct xvt_clock_soundness s;
@@ -277,6 +299,7 @@ void xvt_doctor_examine(struct xvt_doctor *d)
 	memset(d, 0, sizeof(*d));
 	look_at_io_uring(d);
 	look_at_sandbox(d);
+	look_at_isolation(d);
 	look_at_kvm(d);
 	look_at_tsc(d);
 	look_at_qemu(d);

@@ -18,6 +18,8 @@ struct xvt_doctor {
 	bool kvm_hardware; /* KVM uses the CPU's virtualization, not emulation by software */
 	bool io_uring;
 	bool sandbox; /* for the commands that read traces */
+	/* What a recorder of this user gets beside it: rights/isolate.h. */
+	bool empty_root, namespaces;
 	bool tsc_invariant;
 	char qemu[32];	  /* version; "": not installed */
 	char libvirt[32]; /* version; "": not installed */

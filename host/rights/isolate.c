@@ -12,7 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/child.h"
+
+#define DYING_MS 500u /* time for a thread that was joined to go */
 
 uint64_t xvt_isolate_needs(void)
 {
@@ -86,10 +92,9 @@ static int leave_root(struct xvt_isolated *was)
 	return err;
 }
 
-/* Whether a thread runs code of this process beside the calling one. A worker that the kernel makes
- * for an io_uring does not: its name is the kernel's, and it makes the requests of the ring alone.
- */
-static bool has_threads(void)
+/* How many threads run code of this process; 0: unknown. A worker that the kernel makes for an
+ * io_uring does not: its name is the kernel's, and it makes the requests of the ring alone. */
+static unsigned int count_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *entry;
@@ -110,7 +115,22 @@ static bool has_threads(void)
 	}
 	if (tasks)
 		closedir(tasks);
-	return count != 1;
+	return count;
+}
+
+/* Whether there are threads beside the calling one. One that was joined may be in the list for a
+ * moment, as it dies. */
+static bool has_threads(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	unsigned int i;
+
+	for (i = 0; i < DYING_MS; i++) {
+		if (count_threads() == 1)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 /* Returns 0 or -errno, with nothing changed. */
@@ -159,4 +179,26 @@ void xvt_isolate_keep(struct xvt_isolated *was)
 	close_one(&was->cwd);
 	close_one(&was->net);
 	close_one(&was->ipc);
+}
+
+/* The parent reads the result as an exit status. */
+static void try_it(void)
+{
+	struct xvt_isolated was = { -1, -1, -1, -1 };
+
+	_exit((int)xvt_isolate(&was));
+}
+
+unsigned int xvt_isolate_try(void)
+{
+	const unsigned int all = XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES;
+	const pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		try_it();
+	if (pid < 0 || xvt_child_finish(pid, &status, XVT_CHILD_END_MS, false) ||
+	    !WIFEXITED(status))
+		return all;
+	return (unsigned int)WEXITSTATUS(status);
 }

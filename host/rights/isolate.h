@@ -38,4 +38,7 @@ int xvt_isolate_undo(struct xvt_isolated *was);
 /* Closes the ways back. */
 void xvt_isolate_keep(struct xvt_isolated *was);
 
+/* Returns what a process of this user would lack: a child tries it. */
+unsigned int xvt_isolate_try(void);
+
 #endif /* XVT_ISOLATE_H */
