@@ -26,6 +26,7 @@ for kind, path in ((socket.SOCK_DGRAM, "datagrams"), (socket.SOCK_STREAM, "serve
     s = socket.socket(socket.AF_UNIX, kind); s.bind(sys.argv[1] + "/" + path); globals()[path] = s
 server.listen(1000)
 abstract = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM); abstract.bind("\0" + sys.argv[2]); abstract.listen(1000)
+abstract_datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); abstract_datagrams.bind("\0" + sys.argv[2] + "-d")
 time.sleep(1000)' "$work" "xvt-breakout-$$" &
 pids+=($!)
 poll test -S "$work/server"
@@ -73,14 +74,14 @@ wall() {
 recorder() { # OUTCOME WALL HOW ARG TEXT
 	wall 1 "$@" record -q -o "$work/out" -r g="$work/g" -r q="$work/q/g" -r "$work/p/*/third" --join-timeout 0 --duration 20
 }
-# behind RULE HOW ARG TEXT: it holds without these rules of the filter, and not without the empty root and namespaces
+# behind WALL RULE HOW ARG TEXT: it holds without these rules of the filter, and not without that wall, too
 behind() {
 	local command=(record -q -o "$work/out" -r "g=$work/g" --join-timeout 0 --duration 20)
 	attacks=$((attacks + 1))
-	tries "$1" 1 "$2" "$3" "${command[@]}"
-	check "$4: held" is held
-	tries "$1 xvt_isolate" 1 "$2" "$3" "${command[@]}"
-	check "$4, without xvt_isolate: it escapes" escaped
+	tries "$2" 1 "$3" "$4" "${command[@]}"
+	check "$5: held" is held
+	tries "$2 $1" 1 "$3" "$4" "${command[@]}"
+	check "$5, without $1: it escapes" escaped
 }
 reader() { wall 2 "$@" report -q "$work/t.xvt"; }
 
@@ -159,22 +160,36 @@ reader killed "execve mmap mprotect arch_prctl openat access newfstatat set_tid_
 
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 711 "$work"
-	queue=$(ipcmk -Q -p 600 | grep -o '[0-9]*$') && queue_key=$(($(ipcs -q | awk -v id="$queue" '$2 == id { print $1 }'))) || exit 1
+	# keyed KIND MAKE...: makes one; $made and $key
+	keyed() {
+		made=$(ipcmk "${@:2}" -p 600 | grep -o '[0-9]*$') && key=$(($(ipcs "$1" | awk -v id="$made" '$2 == id { print $1 }')))
+	}
+	keyed -q -Q && queue=$made queue_key=$key && keyed -m -M 4096 && segment=$made segment_key=$key &&
+		keyed -s -S 1 && semaphore=$made semaphore_key=$key || exit 1
 	install -d -m 700 -o nobody "$work/shut" && install -m 600 -o nobody /dev/null "$work/shut/there"
 	recorder ended xvt_public_place made "$work/shut/there" "whether a file is there, by mkdir()"
 	recorder held xvt_public_open "not there" "$work/shut/not" "whether a file is there, by open()"
 	recorder held "xvt_capabilities_keep xvt_isolate" look "$work/shut/there" "to look at a file of another user"
-	recorder held xvt_isolate look "$secret" "to look at a file of its own user"
+	recorder held empty_root look "$secret" "to look at a file of its own user"
+	recorder held xvt_public_open look "$secret" "the same, which not every user may read"
+	recorder held empty_root look "/proc/$$/environ" "to look at a file of another process"
+	recorder held empty_root look "/proc/self/../$$/environ" "the same, from its own folder"
+	recorder held xvt_place_open look "/proc/self/../$$/environ" "the same, as the opener opens it"
 	# What a fault of the filter would give: each of these is made without the rule that stops it before.
-	behind openat read "$secret" "without the filter's wall: to read a file of its user"
-	behind "openat creat" create "$secret" "the same: to empty a file"
-	behind unlink remove "$secret" "the same: to remove a file"
-	behind "openat xvt_capabilities_keep" read "$work/shut/there" "the same, with root's capabilities: to read a file of another user"
-	behind connect connect "$work/server" "the same: to connect to a socket by its path"
-	behind connect abstract "xvt-breakout-$$" "the same: to connect to a socket by its abstract name"
-	behind msgget queue "$queue_key" "the same: a message queue of its user"
+	behind empty_root openat read "$secret" "without the filter's wall: to read a file of its user"
+	behind empty_root "openat creat" create "$secret" "the same: to empty a file"
+	behind empty_root unlink remove "$secret" "the same: to remove a file"
+	behind empty_root "openat xvt_capabilities_keep" read "$work/shut/there" "the same, with root's capabilities: to read a file of another user"
+	behind empty_root connect connect "$work/server" "the same: to connect to a socket by its path"
+	behind net_namespace connect abstract "xvt-breakout-$$" "the same: to connect to a socket by its abstract name"
+	behind net_namespace "sendto socketpair" "abstract datagram" "xvt-breakout-$$-d" "the same: a datagram to an abstract name"
+	behind ipc_namespace msgget queue "$queue_key" "the same: a message queue of its user"
+	behind ipc_namespace shmget segment "$segment_key" "the same: shared memory of its user"
+	behind ipc_namespace semget semaphore "$semaphore_key" "the same: semaphores of its user"
+	behind empty_root "openat xvt_capabilities_keep" read /proc/1/environ "the same: to read another process's environment by its path"
+	behind empty_root "openat xvt_capabilities_keep" read "/proc/$$/root/etc/hostname" "the same: to leave by the root of another process"
 	recorder killed "unshare xvt_capabilities_keep" unshare "" "a namespace"
-	ipcrm -q "$queue" || exit 1
+	ipcrm -q "$queue" -m "$segment" -s "$semaphore" || exit 1
 	recorder killed "chroot xvt_capabilities_keep" chroot "" "another root"
 else
 	echo "skip - files of other users: not root here"

@@ -30,6 +30,8 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -221,6 +223,26 @@ unsigned int __wrap_xvt_isolate(struct xvt_isolated *was);
 unsigned int __wrap_xvt_isolate(struct xvt_isolated *was)
 {
 	return is_without("xvt_isolate") ? 0 : __real_xvt_isolate(was);
+}
+
+/* Its parts, one by one. */
+int __real_unshare(int flags);
+int __wrap_unshare(int flags);
+int __real_chroot(const char *path);
+int __wrap_chroot(const char *path);
+
+int __wrap_unshare(int flags)
+{
+	if (is_without("net_namespace"))
+		flags &= ~CLONE_NEWNET;
+	if (is_without("ipc_namespace"))
+		flags &= ~CLONE_NEWIPC;
+	return flags ? __real_unshare(flags) : 0;
+}
+
+int __wrap_chroot(const char *path)
+{
+	return is_without("empty_root") ? 0 : __real_chroot(path);
 }
 
 void __real_xvt_limit_memory(uint64_t bytes);
@@ -474,15 +496,31 @@ static int connect_to(const char *path)
 	return connect(fd, (struct sockaddr *)&to, sizeof(to));
 }
 
-/* A server whose name is in no file, but in its network. */
+/* Servers whose names are in no file, but in their network. */
+static socklen_t name_abstract(struct sockaddr_un *to, const char *name)
+{
+	*to = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(to->sun_path + 1, sizeof(to->sun_path) - 1, "%s", name);
+	return (socklen_t)(sizeof(sa_family_t) + 1 + strlen(name));
+}
+
 static int connect_abstract(const char *name)
 {
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct sockaddr_un to;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "%s", name);
-	return connect(fd, (struct sockaddr *)&to,
-		       (socklen_t)(sizeof(sa_family_t) + 1 + strlen(name)));
+	return connect(fd, (struct sockaddr *)&to, name_abstract(&to, name));
+}
+
+static int send_abstract(const char *name)
+{
+	struct sockaddr_un to;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends))
+		return -1;
+	return (int)sendto(ends[0], "injected", 8, 0, (struct sockaddr *)&to,
+			   name_abstract(&to, name));
 }
 
 static int bind_to(const char *path)
@@ -556,6 +594,9 @@ static int attack(const char *how, const char *arg)
 	ATTACK("connect", connect_to(arg));
 	ATTACK("abstract", connect_abstract(arg));
 	ATTACK("queue", msgget((key_t)atoi(arg), 0));
+	ATTACK("segment", shmget((key_t)atoi(arg), 0, 0));
+	ATTACK("semaphore", semget((key_t)atoi(arg), 0, 0));
+	ATTACK("abstract datagram", send_abstract(arg));
 	ATTACK("bind", bind_to(arg));
 	ATTACK("read", open(arg, O_RDONLY));
 	ATTACK("write", open(arg, O_RDWR));
