@@ -312,8 +312,9 @@ struct xvt_ring_ctl {
 
 	uint64_t commit; /* everything below is complete; release, pairs with the drain */
 	/* With XVT_INCOMPAT_RELAYED, else 0. Events stamped before relayed_to are below a commit
-	 * that was stored before it; release. relayed_lost: what ftrace has lost of this CPU since
-	 * the region was formatted, by its own counters; stored before the page that tells of it.
+	 * that was stored before it; release. XVT_RELAYED_ALL: no event of this generation follows.
+	 * relayed_lost: what ftrace has lost of this CPU since the region was formatted, by its own
+	 * counters; stored before the page that tells of it.
 	 * relayed_base: the same when ftrace's instance was made, for the next relay. */
 	uint64_t relayed_to;
 	uint64_t relayed_lost;
@@ -561,8 +562,9 @@ XVT_ASSERT(sizeof(struct xvt_relayed_page) == 8, "relayed page layout");
 /* What ftrace has lost before this page, it lost while the ring had no room: the host read too
  * slowly, and not the program in the guest. */
 #define XVT_RELAYED_F_FULL   1u
-#define XVT_RELAYED_PAGE_MAX 4096u  /* larger pages are not relayed */
-#define XVT_RELAYED_SUBBUF   16384u /* smallest sub-buffers of a relayed ring */
+#define XVT_RELAYED_PAGE_MAX 4096u	/* larger pages are not relayed */
+#define XVT_RELAYED_ALL	     UINT64_MAX /* relayed_to */
+#define XVT_RELAYED_SUBBUF   16384u	/* smallest sub-buffers of a relayed ring */
 
 /* The length of a panic's text that is recorded, and shown. */
 #define XVT_PANIC_TEXT	     128u

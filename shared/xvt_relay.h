@@ -67,6 +67,12 @@ xvt_inline void xvt_relay_is_complete(struct xvt_relay *r, uint64_t clock)
 	xvt_store_release(&r->w.ctl->relayed_to, clock); /* pairs with the host's acquire */
 }
 
+/* The relay ends in order: no event of the ring follows before its next generation. */
+xvt_inline void xvt_relay_end(struct xvt_relay *r)
+{
+	xvt_relay_is_complete(r, XVT_RELAYED_ALL);
+}
+
 /* What ftrace has lost of this CPU, in all; before the page that tells of it is put. */
 xvt_inline void xvt_relay_lost(struct xvt_relay *r, uint64_t lost)
 {

@@ -216,9 +216,10 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r)
 	if (r->phase == XVT_PHASE_LIVE)
 		return xvt_ring_proven(r);
 	/* Set aside for what is in flight; what comes after that shall find its place. A look that
-	 * had to end early (its words went back, a generation is not there yet) proves nothing. */
-	if (r->phase == XVT_PHASE_ASIDE && d->passed_clock == d->look_clock && !r->head.have &&
-	    !r->guest.unseen && !d->unread)
+	 * had to end early (its words went back, a generation is not there yet) proves nothing.
+	 * What a relay has not read is set aside without a limit. */
+	if (r->phase == XVT_PHASE_ASIDE && !r->relayed && d->passed_clock == d->look_clock &&
+	    !r->head.have && !r->guest.unseen && !d->unread)
 		return xvt_ring_proven(r);
 	return UINT64_MAX;
 }

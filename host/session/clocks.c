@@ -19,7 +19,6 @@
 #define BEGIN_PART	 2	    /* XVT_CLOCKS_PART before all machines have joined */
 #define LEFT_MOST_NS	 8000000ull /* most unused share that is kept */
 #define LOOK_MOST_NS	 2000000ull /* most charged for one service: the exchanges of one */
-#define WIDE_NS		 2000000ull
 #define WIDE_PATIENCE_NS 5000000000ull
 #define CLOCKS_NS	 8000000ull /* longest time that clocks may take of a pass */
 #define MEET_NS		 50000ull   /* between two polls for answers during a pass */
@@ -103,7 +102,7 @@ static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 {
 	uint64_t now = xvt_clock_read();
 
-	if (n->bound_ns <= WIDE_NS || !r->clock.map.count ||
+	if (n->bound_ns <= XVT_WIDE_NS || !r->clock.map.count ||
 	    (r->phase == XVT_PHASE_NEW && xvt_vm_of_ring(r)->passive)) {
 		r->measure.wide_clock = 0;
 		return false;

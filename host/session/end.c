@@ -181,8 +181,10 @@ static int wind_down(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_vm_measure_last(s, s->vms[i], off);
 	err = drain_rest(s, most);
-	for (i = 0; i < s->nr_vms; i++)
+	for (i = 0; i < s->nr_vms; i++) {
+		xvt_relayed_leave(s->vms[i]);
 		xvt_vm_report_undrained(s, s->vms[i]);
+	}
 	return err;
 }
 

@@ -118,6 +118,7 @@ static void close_rings(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i;
 
+	xvt_relayed_leave(vm);
 	xvt_vm_report_undrained(s, vm);
 	for (i = 0; i < rings_of(vm); i++) {
 		if (ring_of(vm, i))

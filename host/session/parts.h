@@ -1115,9 +1115,13 @@ void xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r);
 void xvt_session_relayed_feed(struct xvt_session *s);
 /* The host clock before which all events were stamped that the ring has; 0: nothing is proven. */
 uint64_t xvt_relayed_proof(const struct xvt_session *s, const struct xvt_ring *r);
+/* True if nothing follows of this generation: its relay ended in order, or reading did. */
+bool xvt_relayed_is_complete(const struct xvt_ring *r);
 /* True if the guest has written pages that were not read. */
 bool xvt_relayed_moved(const struct xvt_ring *r);
 void xvt_relayed_switch_off(struct xvt_ring *r);
+/* Nothing more is read of the machine, also where its relay has not said that all is here. */
+void xvt_relayed_leave(struct xvt_vm *vm);
 /* The machine's memory went back to an earlier state. */
 void xvt_relayed_went_back(struct xvt_ring *r);
 void xvt_relayed_close(struct xvt_vm *vm); /* its region is unmapped */
@@ -1460,6 +1464,8 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now);
 /* A guest silent for longer is quiet: its waiting records are placed by what the drain knows of
  * them. */
 #define XVT_QUIET_NS	   (4 * XVT_BURST_EVERY_NS)
+/* A node that is wider is used only where none better comes for long. */
+#define XVT_WIDE_NS	   2000000ull
 /* Least time between two measurements of a ring, also if one is due at once. */
 #define XVT_BURST_GAP_NS   5000000ull
 /*

@@ -149,6 +149,8 @@ static const char *why_it_holds(const struct xvt_ring *r)
 {
 	if (waits(r))
 		return "its oldest record waits for a measurement of its clock";
+	if (r->relayed)
+		return "its guest does not say up to when what it relays is complete";
 	/* The writer was seen at work, and at no look between two events. */
 	if (r->drain.last.attempted != r->session.live_attempted)
 		return "its writer never pauses, so nobody knows up to when its events are "
@@ -181,16 +183,39 @@ static bool waits_in_vain(const struct xvt_session *s, const struct xvt_ring *r,
 	       since(now, latest(r->drain.first->ceiling_clock, r->measure.inferred_clock)) > quiet;
 }
 
+/* Returns true if the ring's writer has gone, and all that it wrote is in the trace. */
+static bool is_done(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	if (r->drain.last.state != XVT_RING_OFFLINE || r->head.have || r->drain.first ||
+	    xvt_ring_ready(r))
+		return false;
+	/* What a kernel has when its relay is killed comes when the next relay goes on with it. */
+	if (r->relayed && !xvt_relayed_is_complete(r))
+		return holds_back(s, r, now, s->opt.stall_timeout_ns);
+	return r->drain.idle;
+}
+
+static void ring_done(struct xvt_session *s, struct xvt_ring *r)
+{
+	xvt_ring_set_phase(r, XVT_PHASE_DONE);
+	r->clock.map.closed = true;
+	if (r->relayed && !xvt_relayed_is_complete(r))
+		xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
+				 "cpu %u: its relay was killed; the other rings go on without what "
+				 "its kernel has, which a next relay brings too late",
+				 xvt_load(&r->ctl->cpu));
+}
+
 /* Check a live ring: it may be done, or have to be set aside so that the others go on. */
 static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool paused)
 {
 	uint64_t silence = xvt_session_silence(s, r, now);
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
 
-	if (r->drain.last.state == XVT_RING_OFFLINE && r->drain.idle && !r->head.have &&
-	    !r->drain.first && !xvt_ring_ready(r)) {
-		xvt_ring_set_phase(r, XVT_PHASE_DONE);
-		r->clock.map.closed = true;
+	if (is_done(s, r, now)) {
+		ring_done(s, r);
+	} else if (r->relayed && !waits(r) && holds_back(s, r, now, s->opt.stall_timeout_ns)) {
+		ring_aside(s, r, false, why_it_holds(r));
 	} else if ((paused || has_ended(r)) && r->drain.last.nest &&
 		   since(now, r->drain.changed_clock) > ticks(s, FROZEN_NS)) {
 		ring_aside(s, r, false, "stopped inside an event");

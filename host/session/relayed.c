@@ -30,7 +30,7 @@ struct relayed_ring {
 	uint64_t pos;	     /* of the guest's ring: read up to here */
 	uint64_t cleared;    /* start of a sub-buffer: cleared up to here */
 	uint64_t to;	     /* relayed_to, as of the newest look that came to its end */
-	uint64_t proof;	     /* the newest xvt_relayed_proof() */
+	uint64_t proof;	     /* by `to` and the newest node; 0: none */
 	uint64_t told;	     /* of relayed_lost */
 	uint32_t generation; /* of pos */
 	bool full;	     /* the newest losses: the ring had no room */
@@ -42,7 +42,8 @@ struct relayed_ring {
 
 struct xvt_relayed {
 	struct relayed_ring *rings;
-	uint8_t *copy; /* a sub-buffer of the guest's */
+	uint8_t *copy;	       /* a sub-buffer of the guest's */
+	uint64_t wanted_clock; /* since then a ring is to be on, and not all had a clock; 0: none */
 };
 
 static struct relayed_ring *of_ring(const struct xvt_ring *r)
@@ -358,14 +359,47 @@ static void stop_ring(struct relayed_ring *c, const struct xvt_fault *fault)
 }
 
 /*
+ * A relay has its kernel trace all CPUs when one ring is on. A ring that has no clock by then gets
+ * one while others go on, and its first events are too late. So all rings that are in use wait for
+ * each other, for the stall time-out at most.
+ */
+static bool joins(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	bool wanted = false, waits = false;
+
+	for (uint32_t k = 0; k < vm->region.g.ring_count; k++) {
+		const struct xvt_ring *r = vm->rings[k];
+
+		if (!r || r->phase == XVT_PHASE_BROKEN)
+			continue;
+		wanted |= r->words.enable != XVT_ENABLE_OFF;
+		waits |= r->phase == XVT_PHASE_NEW && xvt_load(&r->ctl->state) == XVT_RING_ONLINE;
+	}
+	if (!wanted || !waits) {
+		vm->relayed->wanted_clock = 0;
+		return false;
+	}
+	if (!vm->relayed->wanted_clock)
+		vm->relayed->wanted_clock = now;
+	return since(now, vm->relayed->wanted_clock) <= ticks(s, s->opt.stall_timeout_ns);
+}
+
+/* Without a clock, or a relay that answers, no proof comes. */
+static bool says_more(const struct xvt_ring *r)
+{
+	return r->phase == XVT_PHASE_LIVE && xvt_load(&r->ctl->state) == XVT_RING_ONLINE;
+}
+
+/*
  * The guest's word, as the ring's own tells. A relay that finds it off writes nothing, also of what
  * came before. So it stays on until what is stamped before the end of the recording is here.
  */
-static void switch_writer(struct relayed_ring *c)
+static void switch_writer(struct relayed_ring *c, bool joins)
 {
-	uint32_t enable = c->ring->words.enable;
+	uint32_t enable = joins ? (uint32_t)XVT_ENABLE_OFF : c->ring->words.enable;
 
-	c->ended |= c->off_clock && c->proof && !earlier(c->proof, c->off_clock);
+	c->ended |= c->off_clock &&
+		    (!says_more(c->ring) || (c->proof && !earlier(c->proof, c->off_clock)));
 	if (c->ended)
 		enable = XVT_ENABLE_OFF;
 	/* Until the ring has a clock, what an earlier recorder wanted goes on. */
@@ -374,7 +408,7 @@ static void switch_writer(struct relayed_ring *c)
 		xvt_store_release(&c->ring->mail_host->enable, enable);
 }
 
-static void feed(struct xvt_session *s, struct xvt_vm *vm, struct relayed_ring *c)
+static void feed(struct xvt_session *s, struct xvt_vm *vm, struct relayed_ring *c, bool joins)
 {
 	const struct xvt_geometry *g = &vm->region.g;
 	/* Before the look at commit; pairs with the guest's release. */
@@ -382,7 +416,7 @@ static void feed(struct xvt_session *s, struct xvt_vm *vm, struct relayed_ring *
 	struct xvt_ring_words w;
 	struct xvt_fault fault;
 
-	switch_writer(c);
+	switch_writer(c, joins);
 	c->behind = false;
 	if (c->ended)
 		return;
@@ -413,14 +447,17 @@ void xvt_session_relayed_feed(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
+		bool waits;
+
 		if (!vm->relayed || vm->phase != XVT_VM_ATTACHED || !vm->looked)
 			continue;
+		waits = joins(s, vm, xvt_clock_read());
 		for (k = 0; k < vm->region.g.ring_count; k++) {
 			struct xvt_ring *r = vm->rings[k];
 
 			if (!r || r->phase == XVT_PHASE_BROKEN)
 				continue;
-			feed(s, vm, of_ring(r));
+			feed(s, vm, of_ring(r), waits);
 			r->guest.behind = of_ring(r)->behind;
 		}
 	}
@@ -429,13 +466,14 @@ void xvt_session_relayed_feed(struct xvt_session *s)
 /* --- what is complete --- */
 
 /* The greatest host time that is surely not after `guest`, by the node's line: less the node's
- * bound and the creep of the clock from there. At most as much less as other proofs, see ring.h. */
+ * bound, the creep of the clock from there, and the bound of the node that is measured next. At
+ * most as much less as other proofs, see ring.h. */
 static uint64_t not_after_ns(const struct xvt_ring *r, const struct xvt_clock_node *node,
 			     uint64_t guest)
 {
 	const uint64_t apart_ns = xvt_ticks_ns(xvt_u64_apart(guest, node->guest), r->clock.map.hz);
 	const uint64_t doubt_ns =
-		xvt_u64_sum(node->bound_ns, apart_ns / 1024 * XVT_CREEP_PER_1024 + 1);
+		xvt_u64_sum(node->bound_ns, apart_ns / 1024 * XVT_CREEP_PER_1024 + XVT_WIDE_NS + 1);
 	uint64_t less_ns = doubt_ns < r->margin_most_ns ? doubt_ns : r->margin_most_ns;
 	uint64_t ns = node->host_ns;
 
@@ -457,17 +495,37 @@ uint64_t xvt_relayed_proof(const struct xvt_session *s, const struct xvt_ring *r
 	if (!last || !c->to || !s->scan.proof)
 		return 0;
 	now_ns = xvt_host_clock_ns(&s->clock, s->scan.proof);
+	if (c->to == XVT_RELAYED_ALL)
+		return c->proof = s->scan.proof;
+	/*
+	 * By the newest node. A time by an older line may be after that of the newest node,
+	 * although relayed_to is before it: events between the two would come too late. A value
+	 * that the clock does not have yet says nothing: the clock went back, or no relay stored
+	 * it.
+	 */
 	ns = not_after_ns(r, last, c->to);
 	ago = ns < now_ns ? ticks(s, now_ns - ns) : 0;
-	/* What was proven once stays so, whatever the clock's line is now. */
-	if (ago < s->scan.proof)
-		c->proof = xvt_u64_larger(c->proof, s->scan.proof - ago);
+	c->proof = ns <= now_ns && ago < s->scan.proof ? s->scan.proof - ago : 0;
 	return c->proof;
+}
+
+bool xvt_relayed_is_complete(const struct xvt_ring *r)
+{
+	const struct relayed_ring *c = of_ring(r);
+
+	return c->ended || c->to == XVT_RELAYED_ALL;
 }
 
 bool xvt_relayed_moved(const struct xvt_ring *r)
 {
 	return xvt_load_acquire(&r->mail_ctl->commit) != of_ring(r)->pos;
+}
+
+static void end_ring(struct relayed_ring *c)
+{
+	c->ended = true;
+	if (c->ring->phase != XVT_PHASE_BROKEN)
+		xvt_store_release(&c->ring->mail_host->enable, (uint32_t)XVT_ENABLE_OFF);
 }
 
 void xvt_relayed_switch_off(struct xvt_ring *r)
@@ -476,12 +534,17 @@ void xvt_relayed_switch_off(struct xvt_ring *r)
 
 	if (!c->off_clock)
 		c->off_clock = xvt_clock_read();
-	/* Without a clock, or a relay that answers, no proof comes. */
-	if (r->phase == XVT_PHASE_LIVE && xvt_load(&r->ctl->state) == XVT_RING_ONLINE)
-		return;
-	c->ended = true;
-	if (r->phase != XVT_PHASE_BROKEN)
-		xvt_store_release(&r->mail_host->enable, (uint32_t)XVT_ENABLE_OFF);
+	if (!says_more(r))
+		end_ring(c);
+}
+
+void xvt_relayed_leave(struct xvt_vm *vm)
+{
+	for (uint32_t k = 0;
+	     vm->relayed && vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+		if (vm->rings[k])
+			end_ring(of_ring(vm->rings[k]));
+	}
 }
 
 void xvt_relayed_went_back(struct xvt_ring *r)

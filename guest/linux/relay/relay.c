@@ -328,7 +328,7 @@ static void end(void)
 		if (tracing)
 			xvt_relay_lost(&rings[i].relay,
 				       rings[i].lost_before + relay_instance_lost(&instance, i));
-		xvt_relay_is_complete(&rings[i].relay, xvt_clock_read_ordered());
+		xvt_relay_end(&rings[i].relay);
 	}
 	/* The last records have a time when the host has asked once more. */
 	for (unsigned int i = 0; tracing && i < 500; i++) {

@@ -38,6 +38,7 @@ static struct xvt_relay relay[CPUS];
 static uint16_t number[CPUS]; /* of the newest event */
 static pthread_t thread;
 static bool thread_stop, at_once; /* at_once: nothing older comes, so all is complete at once */
+static bool mute;		  /* no answer for ring 1 */
 static struct xvt_host_clock host_clock; /* copy of the session's, with lines of its own */
 /* Guest clock, of each ring: what is stamped after it is placed between two measurements. Before it
  * the ring had no clock, or not the rate that it has now, or this machine did not run the thread:
@@ -60,7 +61,8 @@ static void *answer(void *arg)
 {
 	while (!xvt_load_acquire(&thread_stop)) {
 		for (unsigned int i = 0; i < CPUS; i++) {
-			xvt_writer_answer(&relay[i].w);
+			if (!i || !xvt_load_acquire(&mute))
+				xvt_writer_answer(&relay[i].w);
 			if (xvt_load_acquire(&at_once))
 				xvt_relay_is_complete(&relay[i], guest_clock(NULL));
 		}
@@ -136,7 +138,7 @@ static bool is_on(void)
 	return true;
 }
 
-static void setup(void)
+static void begin(void)
 {
 	const struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 						 .memory_bytes = 64 << 20,
@@ -162,9 +164,27 @@ static void setup(void)
 	ck_assert_int_eq(
 		xvt_session_add(s, "r", scratch_path("relayed"), NULL, true, why, sizeof(why)), 0);
 	vm = xvt_session_find(s, "r");
+}
+
+static void setup(void)
+{
+	mute = false;
+	begin();
 	for (int i = 0; !is_on() && i < PASSES_MAX; i++)
 		pass();
 	ck_assert(is_on());
+}
+
+static void setup_mute(void)
+{
+	mute = true;
+	begin();
+	for (int i = 0; !(vm->rings && vm->rings[0] && vm->rings[0]->phase == XVT_PHASE_LIVE) &&
+			i < PASSES_MAX;
+	     i++)
+		pass();
+	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_LIVE);
+	ck_assert_uint_eq(vm->rings[1]->phase, XVT_PHASE_NEW);
 }
 
 static void teardown(void)
@@ -426,6 +446,273 @@ START_TEST(no_proof_is_beyond_relayed_to)
 }
 END_TEST
 
+/* A recording begins for all rings at once: what a relay has of a ring that joined later would be
+ * too late. */
+START_TEST(rings_wait_for_each_other)
+{
+	struct got got;
+
+	for (int i = 0; i < 300; i++)
+		pass();
+	ck_assert_uint_eq(xvt_load(&relay[0].w.host->enable), XVT_ENABLE_OFF);
+	xvt_store_release(&mute, false);
+	for (int i = 0; !is_on() && i < PASSES_MAX; i++)
+		pass();
+	ck_assert(is_on());
+	page(1, ago(0), 10);
+	page(0, ago(0), 10);
+	until_events(20);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 20);
+}
+END_TEST
+
+/* ... but not for ever for a ring that no one answers for. */
+START_TEST(a_ring_that_never_joins_is_not_waited_for)
+{
+	for (int i = 0; i < 20; i++)
+		pass();
+	ck_assert_uint_eq(xvt_load(&relay[0].w.host->enable), XVT_ENABLE_OFF);
+	s->opt.stall_timeout_ns = MS_NS;
+	for (int i = 0; xvt_load(&relay[0].w.host->enable) == XVT_ENABLE_OFF && i < PASSES_MAX; i++)
+		pass();
+	ck_assert_uint_ne(xvt_load(&relay[0].w.host->enable), XVT_ENABLE_OFF);
+	ck_assert_uint_eq(vm->rings[1]->phase, XVT_PHASE_NEW);
+	xvt_store_release(&mute, false);
+}
+END_TEST
+
+static void set_states(enum xvt_ring_state state)
+{
+	for (unsigned int i = 0; i < CPUS; i++)
+		xvt_store_release(&relay[i].w.ctl->state, (uint32_t)state);
+}
+
+/* Ring 1 has events that wait for ring 0, which may have some between `then` and those. */
+static uint64_t events_that_wait(void)
+{
+	const uint64_t then = ago(0);
+
+	for (unsigned int i = 0; i < CPUS; i++)
+		complete(i);
+	for (int i = 0; ago(0) - then < xvt_host_clock_ticks(&s->clock, MS_NS) && i < PASSES_MAX;
+	     i++)
+		pass();
+	page(1, ago(0), 10);
+	for (int i = 0; !xvt_ring_ready(vm->rings[1]) && i < PASSES_MAX; i++) {
+		complete(1);
+		pass();
+	}
+	ck_assert(xvt_ring_ready(vm->rings[1]));
+	ck_assert_uint_eq(events(), 0);
+	return then + 1000;
+}
+
+/* A relay is killed that had read one CPU further than the other. What the kernel has of that one
+ * comes by the next relay, and in time. */
+START_TEST(a_killed_relay_leaves_events_to_the_next)
+{
+	const uint64_t then = events_that_wait();
+	struct got got;
+
+	stop_relay();
+	set_states(XVT_RING_OFFLINE);
+	for (int i = 0; i < 300; i++)
+		pass();
+	ck_assert_uint_eq(events(), 0);
+	xvt_region_new_generation(map, &g, layout(), (const uint8_t *)"a boot's number.");
+	start_relay();
+	page(0, then, 10);
+	until_events(20);
+	ck_assert_uint_eq(sum_of(late_of), 0);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 20);
+	ck_assert_uint_eq(got.bad_order, 0);
+}
+END_TEST
+
+/* Passes until ring 0 holds no other back, with the shortest time-out. */
+static void until_phase(enum xvt_ring_phase phase)
+{
+	s->opt.stall_timeout_ns = MS_NS;
+	for (int i = 0; vm->rings[0]->phase != phase && i < PASSES_MAX; i++) {
+		complete(1);
+		pass();
+	}
+	ck_assert_uint_eq(vm->rings[0]->phase, phase);
+	for (int i = 0; events() < 10 && i < PASSES_MAX; i++) {
+		complete(1);
+		pass();
+	}
+	ck_assert_uint_eq(events(), 10);
+	s->opt.stall_timeout_ns = 60 * SECOND_NS;
+}
+
+/* No next relay comes: the others wait for the stall time-out, and what comes then is late. */
+START_TEST(a_killed_relay_is_not_waited_for_without_end)
+{
+	const uint64_t then = events_that_wait();
+
+	stop_relay();
+	set_states(XVT_RING_OFFLINE);
+	until_phase(XVT_PHASE_DONE);
+	xvt_region_new_generation(map, &g, layout(), (const uint8_t *)"a boot's number.");
+	start_relay();
+	page(0, then, 10);
+	until_events(20);
+	ck_assert_uint_eq(sum_of(late_of), 10);
+}
+END_TEST
+
+/* relayed_to stays, goes back, is of a time to come: the others wait no longer than the stall
+ * time-out, and the ring is one like the others when its relay tells the truth again. */
+START_TEST(a_relay_that_is_never_complete_is_set_aside)
+{
+	const uint64_t then = events_that_wait();
+	const uint64_t values[] = { then, then / 2, 1, ago(0) + 3600ull * s->clock.hz,
+				    UINT64_MAX - 1 };
+
+	xvt_relay_is_complete(&relay[0], values[_i]);
+	for (int i = 0; i < 300; i++) {
+		complete(1);
+		pass();
+	}
+	ck_assert_uint_eq(events(), 0);
+	until_phase(XVT_PHASE_ASIDE);
+	for (int i = 0; vm->rings[0]->phase != XVT_PHASE_LIVE && i < PASSES_MAX; i++) {
+		complete(0);
+		pass();
+	}
+	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_LIVE);
+	page(0, ago(0), 10);
+	until_events(20);
+	ck_assert_uint_eq(sum_of(late_of), 0);
+}
+END_TEST
+
+/* Each look at the rings is one. */
+static void look(unsigned int n)
+{
+	for (const uint64_t until = s->scan.drains + n; s->scan.drains < until;)
+		pass();
+}
+
+/* Both processes of a relay are killed: its rings stay ONLINE, and do not answer. The recording
+ * ends without it, and leaves no ring on. */
+START_TEST(a_silent_relay_is_set_aside)
+{
+	struct got got;
+
+	events_that_wait();
+	stop_relay();
+	until_phase(XVT_PHASE_ASIDE);
+	s->opt.stall_timeout_ns = MS_NS;
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 10);
+	for (unsigned int i = 0; i < CPUS; i++)
+		ck_assert_uint_eq(xvt_load(&relay[i].w.host->enable), XVT_ENABLE_OFF);
+	start_relay();
+}
+END_TEST
+
+/* It is killed when the recording ends. */
+START_TEST(no_ring_stays_on_of_a_relay_that_is_killed_last)
+{
+	stop_relay();
+	xvt_session_vm_stop(vm, 0);
+	set_states(XVT_RING_OFFLINE);
+	for (int i = 0; is_on() && i < PASSES_MAX; i++)
+		pass();
+	for (unsigned int i = 0; i < CPUS; i++)
+		ck_assert_uint_eq(xvt_load(&relay[i].w.host->enable), XVT_ENABLE_OFF);
+	start_relay();
+}
+END_TEST
+
+/* The newest node of ring 0, and a value of its clock some time after that, which is past. No
+ * measurement is made from here on, until start_relay(). */
+static struct xvt_clock_node behind_last(uint64_t *guest)
+{
+	const struct xvt_clock_map *map = &vm->rings[0]->clock.map;
+	struct xvt_clock_node last;
+
+	stop_relay();
+	do {
+		last = *xvt_clock_map_last(map);
+		while (xvt_session_now_ns(s) < last.host_ns + 50 * MS_NS)
+			pass();
+		*guest = last.guest + xvt_host_clock_ticks(&s->clock, 40 * MS_NS);
+		xvt_relay_is_complete(&relay[0], *guest);
+		look(10);
+	} while (xvt_clock_map_last(map)->guest != last.guest);
+	return last;
+}
+
+static uint64_t ticks_at(uint64_t ns)
+{
+	const uint64_t now = xvt_clock_read();
+
+	return now - xvt_host_clock_ticks(&s->clock, xvt_host_clock_ns(&s->clock, now) - ns);
+}
+
+static void add_node(uint64_t guest, uint64_t host_ns, uint64_t bound_ns)
+{
+	struct xvt_ring *r = vm->rings[0];
+	struct xvt_clock_node n = { .ring = r->id,
+				    .source = XVT_SOURCE_HANDSHAKE,
+				    .guest = guest,
+				    .host_ns = host_ns,
+				    .bound_ns = bound_ns };
+
+	ck_assert_int_eq(xvt_ring_add_node(r, &n), 0);
+	ck_assert_uint_eq(n.flags & XVT_NODE_F_FIRST, 0);
+	r->clock.last_node_clock = ticks_at(host_ns + bound_ns);
+}
+
+/* The next measurement may lie as far off the line as no jump of the clock does. Events from
+ * relayed_to on are placed by it, and none before what was proven. */
+START_TEST(no_proof_is_beyond_the_next_node)
+{
+	const uint64_t bound_ns = XVT_WIDE_NS;
+	struct xvt_ring *r = vm->rings[0];
+	struct xvt_clock_node last, next;
+	uint64_t to, proven_ns, host_ns;
+
+	last = behind_last(&to);
+	proven_ns = xvt_ring_proven(r);
+	ck_assert_uint_gt(proven_ns, last.host_ns);
+	host_ns = last.host_ns + xvt_ticks_ns(to + 1 - last.guest, r->clock.map.hz);
+	add_node(to + 1,
+		 host_ns - xvt_clock_creep_ns(10 * MS_NS) - last.bound_ns - bound_ns + MS_NS / 10,
+		 bound_ns);
+	next = *xvt_clock_map_last(&r->clock.map);
+	ck_assert_uint_le(proven_ns, xvt_clock_line(&last, &next, to));
+	start_relay();
+}
+END_TEST
+
+/* By an older line relayed_to is after a newer measurement, which it is before: what is stamped
+ * between the two is still to come. */
+START_TEST(a_newer_line_takes_a_proof_back)
+{
+	struct xvt_ring *r = vm->rings[0];
+	struct xvt_clock_node last, next;
+	uint64_t to, proof_ns;
+
+	last = behind_last(&to);
+	ck_assert(r->drain.idle);
+	proof_ns = xvt_host_clock_ns(&s->clock, r->drain.idle_clock);
+	ck_assert_uint_gt(proof_ns, last.host_ns + 10 * MS_NS);
+	add_node(to + xvt_host_clock_ticks(&s->clock, MS_NS), proof_ns - MS_NS, 1000);
+	next = *xvt_clock_map_last(&r->clock.map);
+	for (int i = 0; i < 10; i++) {
+		look(1);
+		ck_assert_uint_le(xvt_ring_proven(r), xvt_clock_line(&last, &next, to));
+	}
+	start_relay();
+}
+END_TEST
+
 /* Numbers behind the events, pages without room for one, and whose fault it was. */
 START_TEST(losses_are_exact_and_have_their_cause)
 {
@@ -479,6 +766,15 @@ START_TEST(a_full_ring_waits)
 }
 END_TEST
 
+static void end_in_order(void)
+{
+	for (unsigned int i = 0; i < CPUS; i++)
+		xvt_relay_end(&relay[i]);
+	set_states(XVT_RING_OFFLINE);
+	for (int i = 0; vm->rings[0]->phase != XVT_PHASE_DONE && i < PASSES_MAX; i++)
+		pass();
+}
+
 /* The relay is killed. Another one takes the rings, and tells so; what the first had written is
  * read, and its losses are told once. The end of the second is that of the rings. */
 START_TEST(another_relay_goes_on)
@@ -499,12 +795,7 @@ START_TEST(another_relay_goes_on)
 	make(&p, 0, ago(MS_NS), 10);
 	put(0, &p, FTRACE_PAGE_MISSED | STORED, 4);
 	until_events(70);
-	for (unsigned int i = 0; i < CPUS; i++) {
-		complete(i);
-		xvt_store_release(&relay[i].w.ctl->state, (uint32_t)XVT_RING_OFFLINE);
-	}
-	for (int i = 0; vm->rings[0]->phase != XVT_PHASE_DONE && i < PASSES_MAX; i++)
-		pass();
+	end_in_order();
 	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_DONE);
 	finish_and_read(&got);
 	ck_assert_uint_eq(got.events, 70);
@@ -523,12 +814,7 @@ START_TEST(the_last_losses_are_told)
 	page(0, ago(MS_NS), 10);
 	until_events(10);
 	xvt_relay_lost(&relay[0], 9);
-	for (unsigned int i = 0; i < CPUS; i++) {
-		complete(i);
-		xvt_store_release(&relay[i].w.ctl->state, (uint32_t)XVT_RING_OFFLINE);
-	}
-	for (int i = 0; vm->rings[0]->phase != XVT_PHASE_DONE && i < PASSES_MAX; i++)
-		pass();
+	end_in_order();
 	finish_and_read(&got);
 	ck_assert_uint_eq(got.events, 10);
 	ck_assert_uint_eq(got.lost, 9);
@@ -601,12 +887,25 @@ Suite *session_relayed_suite(void)
 	tcase_add_test(tc, all_events_have_their_stamps);
 	tcase_add_test(tc, the_merge_waits_on_relayed_to);
 	tcase_add_test(tc, no_proof_is_beyond_relayed_to);
+	tcase_add_test(tc, a_killed_relay_leaves_events_to_the_next);
+	tcase_add_test(tc, a_killed_relay_is_not_waited_for_without_end);
+	tcase_add_loop_test(tc, a_relay_that_is_never_complete_is_set_aside, 0, 5);
+	tcase_add_test(tc, a_silent_relay_is_set_aside);
+	tcase_add_test(tc, no_ring_stays_on_of_a_relay_that_is_killed_last);
+	tcase_add_test(tc, no_proof_is_beyond_the_next_node);
+	tcase_add_test(tc, a_newer_line_takes_a_proof_back);
 	tcase_add_test(tc, losses_are_exact_and_have_their_cause);
 	tcase_add_test(tc, a_full_ring_waits);
 	tcase_add_test(tc, another_relay_goes_on);
 	tcase_add_test(tc, the_last_losses_are_told);
 	tcase_add_test(tc, what_is_not_valid_is_left_out);
 	tcase_add_loop_test(tc, wrong_words_stop_the_ring, 0, 2);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("joining");
+	tcase_add_checked_fixture(tc, setup_mute, teardown);
+	tcase_set_timeout(tc, 300);
+	tcase_add_test(tc, rings_wait_for_each_other);
+	tcase_add_test(tc, a_ring_that_never_joins_is_not_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
