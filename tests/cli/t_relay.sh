@@ -87,6 +87,43 @@ wait $relay
 check "the relay ends well" [ $? -eq 0 ]
 check "it leaves nothing in tracefs" [ ! -e "$instance" ]
 cat "$work/err" "$work/relay"
+
+# A relay that is killed leaves its instance, which traces on. The next one finds no recorder there.
+"$guest" relay --events sched:sched_switch --region "$region" >"$work/relay" 2>&1 &
+relay=$!
+pids+=("$relay")
+"$xvtrace" record -q -o "$work/k.xvt" -r "r=$region" 2>"$work/err" &
+recorder=$!
+pids+=("$recorder")
+poll traces
+read -r child <"/proc/$relay/task/$relay/children"
+kill -9 "$child"
+wait $relay
+check "a relay that is killed says so" [ $? -eq 1 ]
+kill -INT $recorder
+wait $recorder
+for i in $(seq 100); do echo "mark left $i" || break; done >"$instance/trace_marker"
+"$guest" relay --events sched:sched_switch --region "$region" >"$work/relay" 2>&1 &
+relay=$!
+pids+=("$relay")
+is_off() {
+	grep -q '^relaying' "$work/relay" && [ "$(cat "$instance/tracing_on" 2>/dev/null)" = 0 ]
+}
+check "without a recorder the next relay ends the tracing" poll is_off
+"$xvtrace" record -q -o "$work/n.xvt" -r "r=$region" 2>"$work/err" &
+recorder=$!
+pids+=("$recorder")
+poll traces
+for i in $(seq 100); do echo "mark new $i" || break; done >"$instance/trace_marker"
+kill -INT $recorder
+wait $recorder
+kill $relay
+wait $relay
+"$xvtrace" report "$work/n.xvt" 2>&1 | grep -o ' print: mark [a-z]* [0-9]*$' >"$work/marks"
+seq 100 | sed 's/^/ print: mark new /' >"$work/want"
+check "what the killed one left is in no later recording" cmp "$work/want" "$work/marks"
+check "nor is anything late" [ "$(stat_sum "$work/n.xvt" late)" = 0 ]
+
 "$xvtrace" report "$work/r.xvt" 2>&1 | grep -o ' print: mark [0-9]*$' >"$work/marks"
 seq 2000 | sed 's/^/ print: mark /' >"$work/want"
 check "each mark once, in order" cmp "$work/want" "$work/marks"

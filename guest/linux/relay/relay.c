@@ -61,8 +61,8 @@ static struct relay_instance instance;
 static struct cpu_ring *rings;
 static uint8_t page[PAGE] __attribute__((aligned(8)));
 static unsigned int nr_rings;
-static bool tracing;
-static uint64_t written_to; /* clock value: all that was stamped before is in ftrace's buffers */
+static bool tracing, followed; /* `followed`: the kernel does as `tracing` says */
+static uint64_t written_to;    /* clock value: all that was stamped before is in ftrace's buffers */
 static volatile sig_atomic_t ended;
 static volatile pid_t child; /* of the process that waits; 0 in the other one */
 
@@ -291,8 +291,10 @@ static void follow_host(void)
 
 	for (unsigned int i = 0; i < nr_rings; i++)
 		on |= xvt_load(&rings[i].relay.w.host->enable) != XVT_ENABLE_OFF;
-	if (on == tracing)
+	/* An instance that was found may trace for a recorder that is gone. */
+	if (followed && on == tracing)
 		return;
+	followed = true;
 	tracing = on;
 	relay_instance_write(&instance, "tracing_on", on ? "1" : "0");
 	if (!on)
