@@ -92,6 +92,7 @@ int join(struct hostile *h, int fd, bool format)
 	struct xvt_layout layout = { .ring_count = k->rings ? k->rings : 4,
 				     .subbuf_size = k->subbuf_size,
 				     .kind = XVT_KIND_USER,
+				     .incompat = k->incompat,
 				     .clock_id = XVT_CLOCK_NATIVE,
 				     .vm_name = "hostile" };
 	const uint8_t uuid[16] = { 1 };
@@ -122,7 +123,7 @@ void mend_header(struct hostile *h)
 	hdr->major = XVT_MAJOR;
 	hdr->oldest = XVT_OLDEST;
 	hdr->hdr_size = sizeof(*hdr);
-	hdr->incompat = 0;
+	hdr->incompat = h->kind->incompat;
 	hdr->region_size = h->g.region_size;
 	hdr->host_off = h->g.host_off;
 	hdr->meta_off = h->g.meta_off;

@@ -43,6 +43,7 @@ struct kind {
 	uint32_t flags;
 	uint32_t rings; /* 0: 4 */
 	uint32_t subbuf_size;
+	uint32_t incompat;		  /* of the region's header */
 	uint64_t size;			  /* of the region, bytes; 0: 4 MiB */
 	uint32_t batch;			  /* ring acts between two rests; 0: 64 */
 	uint32_t rest_us;		  /* 0: 200 */
@@ -97,6 +98,6 @@ void keep_writing(struct ring *r);
 
 /* The kinds, by what they spoil. Each table ends with a kind without name. */
 extern const struct kind ring_kinds[], clock_kinds[], meta_kinds[], size_kinds[], file_kinds[],
-	bell_kinds[], mixed_kinds[];
+	bell_kinds[], relayed_kinds[], mixed_kinds[];
 
 #endif /* XVT_HOSTILE_GUEST_H */

@@ -22,8 +22,8 @@
 #define REGION_BYTES (4ull << 20)
 #define PATIENCE_NS  (5000 * MS)
 
-static const struct kind *const tables[] = { ring_kinds, clock_kinds, meta_kinds, size_kinds,
-					     file_kinds, bell_kinds,  mixed_kinds };
+static const struct kind *const tables[] = { ring_kinds, clock_kinds, meta_kinds,    size_kinds,
+					     file_kinds, bell_kinds,  relayed_kinds, mixed_kinds };
 
 static struct hostile h = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -2,7 +2,7 @@
 # Hostile guests, one kind after the other, beside an honest one: tests/hostile/run.sh.
 
 HOSTILE = $(BUILD)/tests/hostile
-HOSTILE_OBJ = $(patsubst %,$(HOSTILE)/%.o,main guest kinds_ring kinds_clock kinds_meta kinds_size kinds_file kinds_bell)
+HOSTILE_OBJ = $(patsubst %,$(HOSTILE)/%.o,main guest kinds_ring kinds_clock kinds_meta kinds_size kinds_file kinds_bell kinds_relayed)
 
 $(HOSTILE)/%.o: tests/hostile/%.c $(FOUND)
 	$(call say,CC,$<)
