@@ -559,6 +559,17 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 	return err ? err : note_place(p, o);
 }
 
+const char *xvt_opt_named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
+			return list->v[i];
+	}
+	return NULL;
+}
+
 void xvt_opt_set_defaults(const struct xvt_opt *opts, void *out, bool file)
 {
 	for (const struct xvt_opt *o = opts; o->name; o++) {

@@ -133,6 +133,10 @@ void xvt_opt_file_free(struct xvt_opt_file *file);
  * file's keys. */
 void xvt_opt_print(const struct xvt_opt *opts, const void *values);
 
+/* The first of `n` elements of `list` that is "NAME=VALUE" with that name, of `len` characters;
+ * NULL: none. */
+const char *xvt_opt_named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len);
+
 /* Set the options that have a default: of a command line, or of a file. */
 void xvt_opt_set_defaults(const struct xvt_opt *opts, void *out, bool file);
 

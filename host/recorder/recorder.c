@@ -17,7 +17,6 @@
 #include "flight/flight.h"
 #include "flight/keep_armed.h"
 #include "flight/rearm.h"
-#include "record/bell_server.h"
 #include "record/business.h"
 #include "record/compress_idle.h"
 #include "record/event_lines.h"
@@ -177,6 +176,7 @@ struct recorder {
 	struct xvt_helper libvirt;		 /* asks whether it answers; no pid: none does */
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	struct xvt_rules rules;			 /* of the opener; none before confine() */
+	struct xvt_listen listen;
 	struct xvt_outcome outcome;
 	struct xvt_printer printer; /* with --print */
 	bool terminal;
@@ -194,7 +194,6 @@ struct recorder {
 	struct xvt_timer on_child;
 	struct xvt_timer on_end;
 	struct xvt_timer on_files;
-	struct xvt_timer on_listen;
 	struct xvt_timer on_progress;
 	struct xvt_timer on_over;
 };
@@ -275,18 +274,6 @@ static void say_child(const struct xvt_recording *rec, const char *command)
 		xvt_error(command, "the command failed with exit status %d", status);
 }
 
-/* The first of `n` elements of `list` that is "NAME=VALUE" with that name; NULL: none. */
-static const char *named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
-			return list->v[i];
-	}
-	return NULL;
-}
-
 /* Returns whether one of the first `n` elements of `list` equals `arg`. */
 static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
 {
@@ -328,140 +315,21 @@ static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_
 		if (!len || !eq[1])
 			xvt_opt_error_of(&value, "%s is given as NAME=SOCKET, like g1=/run/g1.%s",
 					 what, option);
-		else if (!named(&opt->machines.regions, opt->machines.regions.n, arg, len) &&
+		else if (!xvt_opt_named(&opt->machines.regions, opt->machines.regions.n, arg,
+					len) &&
 			 !(bells && is_domain_named(&opt->machines.domains, arg, len)))
 			xvt_opt_error_of(
 				&value, "--%s belongs to a machine of -r%s, and none has that name",
 				option, bells ? " or -d" : "");
 		else if (given(list, i, arg))
 			xvt_opt_error_of(&value, "%s is given twice", what);
-		else if (bells && named(list, i, arg, len))
+		else if (bells && xvt_opt_named(list, i, arg, len))
 			xvt_opt_error_of(&value, "a machine has one %s", option);
 		else
 			continue;
 		return false;
 	}
 	return true;
-}
-
-static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
-{
-	struct xvt_vmm *listener;
-	const char *path;
-	char why[512];
-	const int err =
-		xvt_listen_by_qmp(&listener, r->rec.loop, &r->opt.qmp, xvt_session_vm_name(vm),
-				  xvt_session_vmm_report, vm, &path, why, sizeof(why));
-
-	if (err)
-		xvt_error(path, "%s", why);
-	else
-		xvt_session_vm_listens(vm, listener);
-	return err;
-}
-
-/* A server at a path that the opener does not know would end the recorder. */
-static bool may_connect(const struct recorder *r, const char *path)
-{
-	struct xvt_place place;
-	char joined[PATH_MAX];
-
-	return !r->rules.count || *path != '/' ||
-	       (!xvt_path_join("/", path, joined) &&
-		xvt_rules_find(&r->rules, joined, XVT_MAY_CONNECT, &place));
-}
-
-static bool is_domain(const struct xvt_vm *vm)
-{
-	return !xvt_uuid_is_none(xvt_session_vm_uuid(vm));
-}
-
-/* Use the doorbell of a machine that no --doorbell names, if there is one. */
-static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
-{
-	const char *name = xvt_session_vm_name(vm);
-	char path[XVT_BELL_SERVER_PATH], why[512];
-
-	if (!xvt_session_wake_seek(vm) ||
-	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm),
-				  is_domain(vm), path))
-		return;
-	xvt_session_wake_sought(vm);
-	if (!may_connect(r, path))
-		snprintf(why, sizeof(why),
-			 "it came later, and its server is at another place than "
-			 "xvtrace-record(1) names");
-	else if (!xvt_session_wake_add(vm, path, why, sizeof(why)))
-		return;
-	xvt_recording_end_line(&r->rec);
-	xvt_say_of_machine(1, name, "its doorbell at %s is not used: %s; it is polled", path, why);
-}
-
-/* The doorbell that --doorbell names, or one that is found. Returns an error of the first. */
-static int listen_to_doorbell(struct recorder *r, struct xvt_vm *vm)
-{
-	const struct xvt_opt_list *list = &r->opt.doorbells;
-	const char *name = xvt_session_vm_name(vm), *arg = named(list, list->n, name, strlen(name));
-	const char *path = arg ? strchr(arg, '=') + 1 : NULL;
-	char why[512];
-	int err = path ? xvt_session_wake_add(vm, path, why, sizeof(why)) : 0;
-
-	if (err)
-		xvt_error(path, "%s", why);
-	if (!path)
-		seek_doorbell(r, vm);
-	return err;
-}
-
-/* Look for the doorbells of machines whose guests had not formatted their regions yet, and of those
- * that the session took up itself. To be called once a second. */
-static void seek_doorbells(struct recorder *r)
-{
-	struct xvt_vm *vm;
-	size_t i;
-
-	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++)
-		seek_doorbell(r, vm);
-}
-
-/* Returns 0 or -errno with the reason in `why`. */
-static int listen_by_libvirt(struct recorder *r, struct xvt_vm *vm, char *why, size_t why_size)
-{
-	struct xvt_vmm *listener;
-	int err = xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
-				     xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
-				     why_size);
-
-	if (!err)
-		xvt_session_vm_listens(vm, listener);
-	return err;
-}
-
-static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
-{
-	char why[512];
-
-	if (listen_by_libvirt(r, vm, why, sizeof(why)))
-		xvt_say_of_machine(1, xvt_session_vm_name(vm), "%s; its pauses will not be known",
-				   why);
-}
-
-/* Listen again to the domains whose libvirt was restarted. To be called once a second. */
-static void listen_again(struct recorder *r)
-{
-	struct xvt_vm *vm;
-	char why[512];
-	int answers = 0;
-	size_t i;
-
-	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++) {
-		if (!is_domain(vm) || !xvt_session_vm_unheard(vm))
-			continue;
-		if (!answers)
-			answers = xvt_libvirt_answers(r->opt.machines.libvirt_uri);
-		if (answers <= 0 || listen_by_libvirt(r, vm, why, sizeof(why)))
-			return;
-	}
 }
 
 /* A condition `crash` that cannot hold would be silent. A QEMU that is asked by QMP may or may not
@@ -474,9 +342,9 @@ static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
 	char uuid[XVT_UUID_TEXT], why[512];
 
 	if (!xvt_snapshots_wants_crash(r->snapshots, name) ||
-	    named(qmp, qmp->n, name, strlen(name)))
+	    xvt_opt_named(qmp, qmp->n, name, strlen(name)))
 		return;
-	if (!is_domain(vm)) {
+	if (xvt_uuid_is_none(xvt_session_vm_uuid(vm))) {
 		xvt_say_of_machine(1, name,
 				   "the condition `crash` cannot see how it ends: no VMM "
 				   "is asked; give its QMP socket by --qmp, or record it "
@@ -500,11 +368,8 @@ static void on_joined(void *arg, struct xvt_vm *vm)
 	if (r->rec.logs)
 		xvt_say_of_machine(0, xvt_session_vm_name(vm), "joins; its region is %s",
 				   xvt_session_vm_path(vm));
-	if (is_domain(vm))
-		listen_to_domain(r, vm);
-	else
-		listen_to_qmp(r, vm);
-	listen_to_doorbell(r, vm);
+	xvt_listen_to_vmm(&r->listen, vm);
+	xvt_listen_to_doorbell(&r->listen, vm);
 	say_unseen_crash(r, vm);
 }
 
@@ -516,11 +381,7 @@ static int listen_to_machines(struct recorder *r)
 	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++) {
 		if (xvt_session_vm_is_host(vm))
 			continue;
-		if (is_domain(vm))
-			listen_to_domain(r, vm);
-		else if (listen_to_qmp(r, vm))
-			return XVT_EXIT_FAIL;
-		if (listen_to_doorbell(r, vm))
+		if (xvt_listen_to_vmm(&r->listen, vm) || xvt_listen_to_doorbell(&r->listen, vm))
 			return XVT_EXIT_FAIL;
 		say_unseen_crash(r, vm);
 	}
@@ -978,15 +839,6 @@ static void on_files(struct xvt_timer *timer, uint64_t now_ns)
 	xvt_timer_arm(timer, 0, XVT_TIMER_NEVER);
 }
 
-static void on_listen(struct xvt_timer *timer, uint64_t now_ns)
-{
-	struct recorder *r = container_of(timer, struct recorder, on_listen);
-
-	listen_again(r);
-	seek_doorbells(r);
-	xvt_timer_arm(timer, now_ns + SECOND_NS, XVT_TIMER_NEVER);
-}
-
 static void on_progress(struct xvt_timer *timer, uint64_t now_ns)
 {
 	struct recorder *r = container_of(timer, struct recorder, on_progress);
@@ -1029,7 +881,7 @@ static void begin_timers(struct recorder *r)
 	if (duration_ns)
 		xvt_timer_arm(&r->on_end, end_ns, end_ns);
 	begin_timer(after, &r->on_files, on_files, 0);
-	begin_timer(after, &r->on_listen, on_listen, start_ns + SECOND_NS);
+	xvt_listen_begin(&r->listen, start_ns);
 	begin_timer(after, &r->on_progress, on_progress, start_ns + SECOND_NS);
 	begin_timer(after, &r->on_over, on_over, 0);
 }
@@ -1381,6 +1233,11 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 					.strict = !recorder->reload && !r.opt.machines.follow,
 					.patient = true,
 					.reloads = recorder->reload };
+	r.listen = (struct xvt_listen){ .rec = &r.rec,
+					.qmp = &r.opt.qmp,
+					.doorbells = &r.opt.doorbells,
+					.libvirt_uri = r.opt.machines.libvirt_uri,
+					.rules = &r.rules };
 	set_rotation(&r);
 	status = record(&r);
 	if (r.libvirt.pid) {
