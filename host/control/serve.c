@@ -11,7 +11,9 @@
 
 #include "base/container.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/time.h"
+#include "control/http.h"
 #include "control/serve_machines.h"
 #include "control/serve_metrics.h"
 #include "control/serve_status.h"
@@ -305,3 +307,36 @@ void xvt_serve_begin(struct xvt_serve *s)
 }
 
 const struct xvt_server_ops xvt_serve_ops = { .answer = answer, .act = act };
+
+int xvt_serve_clients(struct xvt_serve *s, const char *path)
+{
+	struct xvt_recording *rec = s->rec;
+	char why[256];
+	const int err = xvt_control_open(&rec->control, rec->loop, path, &xvt_serve_ops, s, why,
+					 sizeof(why));
+
+	if (err && path)
+		xvt_error(path, "%s", why);
+	else if (err && err != -ENOENT)
+		xvt_warn(rec->command, "xvtrace status cannot ask this one: %s", why);
+	return path ? err : 0;
+}
+
+int xvt_serve_collectors(struct xvt_serve *s, const char *text)
+{
+	union xvt_http_address address;
+	char why[256];
+	int err;
+
+	if (!text || xvt_http_parse(text, &address))
+		return 0;
+	err = xvt_http_open(&s->rec->http, s->rec->loop, &address, s, why, sizeof(why));
+	if (err)
+		xvt_error("--metrics-http", "%s: %s%s", text, why,
+			  err == -EAFNOSUPPORT || err == -EPERM
+				  ? "; as a service it needs a drop-in, see xvtrace-daemon(8)"
+				  : "");
+	else
+		xvt_http_where(s->rec->http, s->metrics_http);
+	return err;
+}

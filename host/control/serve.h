@@ -67,4 +67,12 @@ extern const struct xvt_server_ops xvt_serve_ops;
  * of both servers. To be called once; `s` must outlive the recording. */
 void xvt_serve_begin(struct xvt_serve *s);
 
+/* Open the control socket, rec->control. path: of --control; NULL: one of its own, whose failure is
+ * a warning. Returns 0, or -errno after an error message. */
+int xvt_serve_clients(struct xvt_serve *s, const char *path);
+
+/* Open the socket of --metrics-http, rec->http; NULL: none. Returns 0, or -errno after an error
+ * message. */
+int xvt_serve_collectors(struct xvt_serve *s, const char *address);
+
 #endif /* XVT_SERVE_H */

@@ -10,7 +10,6 @@
 #include "base/out.h"
 #include "base/socket.h"
 #include "base/time.h"
-#include "control/http.h"
 #include "control/serve.h"
 #include "flight/armed.h"
 #include "flight/flight.h"
@@ -375,13 +374,8 @@ static bool reload(void *arg)
 	return good;
 }
 
-/* Open the control socket. Without --control, a failure does not prevent the recording. */
-static int listen_to_clients(struct recorder *r)
+static void begin_to_serve(struct recorder *r)
 {
-	const char *path = r->opt.control;
-	char why[256];
-	int err;
-
 	r->serve = (struct xvt_serve){ .rec = &r->rec,
 				       .output = r->opt.output,
 				       .snapshots = r->snapshots,
@@ -392,35 +386,6 @@ static int listen_to_clients(struct recorder *r)
 				       .reload = r->how->reload ? reload : NULL,
 				       .arg = r };
 	xvt_serve_begin(&r->serve);
-	err = xvt_control_open(&r->rec.control, r->rec.loop, path, &xvt_serve_ops, &r->serve, why,
-			       sizeof(why));
-
-	if (err && path)
-		xvt_error(path, "%s", why);
-	else if (err && err != -ENOENT)
-		xvt_warn(r->how->command, "xvtrace status cannot ask this one: %s", why);
-	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
-}
-
-/* --metrics-http */
-static int listen_to_collectors(struct recorder *r)
-{
-	const char *text = r->opt.metrics_http;
-	union xvt_http_address address;
-	char why[256];
-	int err;
-
-	if (!text || xvt_http_parse(text, &address))
-		return XVT_EXIT_OK;
-	err = xvt_http_open(&r->rec.http, r->rec.loop, &address, &r->serve, why, sizeof(why));
-	if (err)
-		xvt_error("--metrics-http", "%s: %s%s", text, why,
-			  err == -EAFNOSUPPORT || err == -EPERM
-				  ? "; as a service it needs a drop-in, see xvtrace-daemon(8)"
-				  : "");
-	else
-		xvt_http_where(r->rec.http, r->serve.metrics_http);
-	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 /* Tell the log of a service that there is a next file, and that old ones were removed. */
@@ -813,10 +778,10 @@ static int record(struct recorder *r)
 	xvt_qmp_asks_vcpus = opt->host.events.n || opt->host.presets.n;
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(r);
-	if (status == XVT_EXIT_OK)
-		status = listen_to_clients(r);
-	if (status == XVT_EXIT_OK)
-		status = listen_to_collectors(r);
+	begin_to_serve(r);
+	if (status == XVT_EXIT_OK && (xvt_serve_clients(&r->serve, opt->control) ||
+				      xvt_serve_collectors(&r->serve, opt->metrics_http)))
+		status = XVT_EXIT_FAIL;
 	if (status == XVT_EXIT_OK && !err && r->how->child)
 		err = start_child(r, r->how->child);
 	if (status == XVT_EXIT_OK && !err && opt->print)
