@@ -211,6 +211,7 @@ enum xvt_meta_type {
 	XVT_META_THREAD = 8,	     /* as COMM, but what a thread is: events do not change it */
 	XVT_META_SINCE = 9,    /* only in files: u64 host_ns, from which the next FORMAT holds */
 	XVT_META_PROCESS = 10, /* only in files: id = tid, the process of a host's thread */
+	XVT_META_KERNEL = 11,  /* only in files: which kernel wrote a machine's events */
 };
 
 struct xvt_meta_tlv {

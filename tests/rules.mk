@@ -35,6 +35,12 @@ $(SYNTH_TOOLS): %: %.o $(BUILD)/tests/unit/synth.o $(BUILD)/tests/unit/story.o $
 $(BUILD)/tests/tools/xvt-parts: $(BUILD)/tests/unit/counted.o
 $(BUILD)/tests/tools/xvt-parts: SYNTH_WRAP = -Wl,--wrap=xvt_counting_walk
 
+# The memory of a guest, of the unit tests' kernel.
+$(BUILD)/tests/tools/xvt-stock-guest: tests/tools/xvt-stock-guest.c $(BUILD)/tests/unit/ftrace_ring.o $(FOUND)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Itests/unit -MF $@.d -o $@ $< $(BUILD)/tests/unit/ftrace_ring.o
+
 # Two read a trace.dat as others do, where the libraries are installed. libkshark needs json-c, which
 # has functions of the same names as jansson.
 packages = $(if $(shell pkg-config --exists $(1) 2>/dev/null && echo yes),-D$(2) \

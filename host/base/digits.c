@@ -17,13 +17,12 @@ const char *xvt_size_text(char text[XVT_DIGITS_LEN], uint64_t bytes)
 }
 
 const char *xvt_nameless_text(char text[XVT_NAMELESS_TEXT], uint64_t nameless, uint64_t events,
-			      bool asked)
+			      const char *why)
 {
 	char part[XVT_DIGITS_LEN], all[XVT_DIGITS_LEN];
 
 	snprintf(text, XVT_NAMELESS_TEXT, "%s of %s events have no format: %s",
 		 xvt_digits(part, nameless), xvt_digits(all, events),
-		 asked ? "xvt-guest sync in the guest, also while it is recorded"
-		       : "its kernel's ring has none, so they have no names");
+		 why ? why : "xvt-guest sync in the guest, also while it is recorded");
 	return text;
 }

@@ -10,10 +10,10 @@
 /* "12.4 MB", in powers of 1000. */
 const char *xvt_size_text(char text[XVT_DIGITS_LEN], uint64_t bytes);
 
-/* "9,803 of 28,483 events have no format: ..." and what helps. asked: the machine's guest has a
- * module or a program that can be asked for formats. */
-#define XVT_NAMELESS_TEXT 192
+/* "9,803 of 28,483 events have no format: ..." and why. NULL: the machine's guest has a module or a
+ * program that can be asked for formats. */
+#define XVT_NAMELESS_TEXT 640
 const char *xvt_nameless_text(char text[XVT_NAMELESS_TEXT], uint64_t nameless, uint64_t events,
-			      bool asked);
+			      const char *why);
 
 #endif /* XVT_DIGITS_H */

@@ -58,6 +58,7 @@ static const struct xvt_opt analyze_opts[] = {
 		"as JSON, format xvtrace-analyze/1; all lines"),
 	XVT_TIME_OPTS(struct analyze_opts, select, "from", "to"),
 	XVT_RECLOCK_OPTS(struct analyze_opts, select.reclock, select.no_reclock),
+	XVT_FORMATS_OPT(struct analyze_opts, select.formats),
 	XVT_THREADS_OPT(struct analyze_opts, threads),
 	XVT_NO_PAGER_OPT(struct analyze_opts, no_pager),
 	XVT_QUIET_OPT(struct analyze_opts, select.quiet),

@@ -48,6 +48,7 @@ static const struct xvt_opt path_opts[] = {
 	XVT_OPT(struct path_opts, perfetto, "perfetto", 0, XVT_OPT_STRING, "FILE",
 		"as a trace for ui.perfetto.dev, into FILE; - is standard output"),
 	XVT_RECLOCK_OPTS(struct path_opts, select.reclock, select.no_reclock),
+	XVT_FORMATS_OPT(struct path_opts, select.formats),
 	XVT_NO_PAGER_OPT(struct path_opts, no_pager),
 	XVT_QUIET_OPT(struct path_opts, select.quiet),
 	XVT_OPT_END,

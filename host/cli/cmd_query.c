@@ -43,6 +43,7 @@ struct query_opts {
 	bool json;
 	bool reclock;
 	bool no_reclock;
+	struct xvt_opt_list formats;
 	bool no_pager;
 	bool quiet;
 };
@@ -60,6 +61,7 @@ static const struct xvt_opt query_opts[] = {
 		"take at most SIZE of memory for rows (512M)"),
 	XVT_THREADS_OPT(struct query_opts, threads),
 	XVT_RECLOCK_OPTS(struct query_opts, reclock, no_reclock),
+	XVT_FORMATS_OPT(struct query_opts, formats),
 	XVT_NO_PAGER_OPT(struct query_opts, no_pager),
 	XVT_QUIET_OPT(struct query_opts, quiet),
 	XVT_OPT_END,
@@ -356,7 +358,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_confine(unfinished != NULL);
 	writer = xvt_beside_writer_of(paths, count);
 	flags = flags_for(argv[argc - 1]);
-	if (xvt_open_several(&trace, paths, count, flags, opts.quiet)) {
+	if (xvt_open_several(&trace, paths, count, flags, &opts.formats, opts.quiet)) {
 		xvt_workers_end(workers);
 		xvt_pager_end();
 		return end_save(opts.save, XVT_EXIT_FAIL);

@@ -100,6 +100,21 @@ static void json_ring(struct xvt_json *j, const struct stat *s, unsigned int rin
 	xvt_json_add_u64(j, "bad_bytes", r->bad_bytes);
 }
 
+/* Of events that the trace has no names of: "cache", the cache has formats of the kernel that its
+ * memory named; "stated", of the one that the user stated. */
+static void json_names(struct xvt_json *j, const struct stat *s, const struct xvtrace_machine *m)
+{
+	struct xvtrace_names names;
+
+	if (!xvtrace_names(s->trace, m->number, &names)) {
+		xvt_json_add_null(j, "names_by");
+		return;
+	}
+	xvt_json_add_text(j, "names_by", names.claimed ? "stated" : "cache");
+	xvt_json_add_text(j, "names_build", names.build_id);
+	xvt_json_add_text(j, "names_release", names.release);
+}
+
 /* Write one ring at a time, since a trace may have a million rings. */
 static void put_machine_json(struct xvt_out *o, const struct stat *s,
 			     const struct xvtrace_machine *m)
@@ -118,6 +133,7 @@ static void put_machine_json(struct xvt_out *o, const struct stat *s,
 	xvt_json_add_u64(j, "ended_ns", sum->ended_ns);
 	xvt_json_add_bool(j, "panicked", sum->panicked);
 	xvt_json_add_u64(j, "nameless", sum->nameless);
+	json_names(j, s, m);
 	xvt_json_add_u64(j, "bound_ns_median", sum->bound_ns_median);
 	xvt_json_add_u64(j, "bound_ns_max", sum->bound_ns_max);
 	xvt_json_add_u64(j, "unbounded", sum->unbounded);
@@ -304,15 +320,27 @@ static void put_state(struct xvt_out *o, const struct stat *s, const struct xvtr
 	xvt_out_char(o, '\n');
 }
 
+/* The kernel that names the events of a machine which the trace has no names of. */
+static void put_names(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
+{
+	struct xvtrace_names names;
+
+	if (xvtrace_names(s->trace, m->number, &names))
+		xvt_out_printf(o, "%s: names of kernel %s, build %s, which %s\n", m->name,
+			       names.release, names.build_id,
+			       names.claimed ? "was stated by --formats; that is no proof"
+					     : "its memory named");
+}
+
 static void put_nameless(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
 {
 	const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, m->number);
 	char text[XVT_NAMELESS_TEXT];
 
 	if (sum->nameless)
-		xvt_out_printf(
-			o, "%s: %s\n", m->name,
-			xvt_nameless_text(text, sum->nameless, sum->counts.events, !m->ftrace));
+		xvt_out_printf(o, "%s: %s\n", m->name,
+			       xvt_nameless_text(text, sum->nameless, sum->counts.events,
+						 xvt_nameless_why(s->trace, m)));
 }
 
 /* The lines below the table. */
@@ -327,6 +355,9 @@ static void put_machines(struct xvt_out *o, const struct stat *s)
 	for (unsigned int i = 0; i < s->info->machines; i++)
 		if (xvtrace_machine(s->trace, i))
 			put_nameless(o, s, xvtrace_machine(s->trace, i));
+	for (unsigned int i = 0; i < s->info->machines; i++)
+		if (xvtrace_machine(s->trace, i))
+			put_names(o, s, xvtrace_machine(s->trace, i));
 }
 
 static int print_text(const struct stat *s, struct xvt_out *o)
@@ -382,6 +413,7 @@ struct stat_opts {
 	bool quiet;
 	bool reclock;
 	bool no_reclock;
+	struct xvt_opt_list formats;
 	uint64_t threads;
 };
 
@@ -390,6 +422,7 @@ static const struct xvt_opt stat_opts[] = {
 		"as JSON, format xvtrace-stat/1"),
 	XVT_QUIET_OPT(struct stat_opts, quiet),
 	XVT_RECLOCK_OPTS(struct stat_opts, reclock, no_reclock),
+	XVT_FORMATS_OPT(struct stat_opts, formats),
 	XVT_THREADS_OPT(struct stat_opts, threads),
 	XVT_OPT_END,
 };
@@ -424,7 +457,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_confine(false);
 	xvt_beside_look(paths, count, &beside);
 	writer = xvt_beside_writer_of(paths, count);
-	if (xvt_open_several(&s.trace, paths, count, 0, opts.quiet))
+	if (xvt_open_several(&s.trace, paths, count, 0, &opts.formats, opts.quiet))
 		return XVT_EXIT_FAIL;
 	xvt_confine_opened();
 	s.info = xvtrace_info(s.trace);

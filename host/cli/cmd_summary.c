@@ -29,6 +29,7 @@ struct summary_opts {
 	bool quiet;
 	bool reclock;
 	bool no_reclock;
+	struct xvt_opt_list formats;
 	uint64_t threads;
 };
 
@@ -37,6 +38,7 @@ static const struct xvt_opt summary_opts[] = {
 		"as JSON, format xvtrace-summary/1"),
 	XVT_COLOUR_OPT(struct summary_opts, colour, "a colour for each machine"),
 	XVT_RECLOCK_OPTS(struct summary_opts, reclock, no_reclock),
+	XVT_FORMATS_OPT(struct summary_opts, formats),
 	XVT_THREADS_OPT(struct summary_opts, threads),
 	XVT_QUIET_OPT(struct summary_opts, quiet),
 	XVT_OPT_END,
@@ -133,7 +135,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_confine(false);
 	xvt_beside_look(paths, count, &beside);
 	writer = xvt_beside_writer_of(paths, count);
-	if (xvt_open_several(&trace, paths, count, 0, opts.quiet))
+	if (xvt_open_several(&trace, paths, count, 0, &opts.formats, opts.quiet))
 		return XVT_EXIT_FAIL;
 	xvt_confine_opened();
 	err = show(trace, &opts, &look, &background);

@@ -268,7 +268,7 @@ static int verify_each(const char *const *paths, size_t count, const struct veri
 	}
 	if (count == 1)
 		return status;
-	if (xvt_open_several(&trace, paths, count, XVTRACE_PART, opts->quiet))
+	if (xvt_open_several(&trace, paths, count, XVTRACE_PART, NULL, opts->quiet))
 		status = XVT_EXIT_FAIL;
 	else
 		xvtrace_close(trace);

@@ -272,6 +272,12 @@ search_class(struct xvt_decoder *d, const struct xvt_formats *all, const struct 
 	if (unfit)
 		return unfit;
 	memcpy(&type, ev->payload, sizeof(type));
+	f = xvt_decoder_lent(d, ev->chunk_seq, type);
+	if (f && class_of(d, f)) {
+		unfit = fits(f->cls, ev) ? f->cls : unfit_class(d, f, ev);
+		if (unfit)
+			return unfit;
+	}
 	return raw_class(d, &d->raw_types, type, "type", true);
 }
 
@@ -310,7 +316,8 @@ bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev)
 		if (f == all->v || f->withdrawn)
 			break;
 	}
-	return true;
+	f = xvt_decoder_lent(d, ev->chunk_seq, type);
+	return !f || !class_of(d, f);
 }
 
 static __attribute__((noinline)) void

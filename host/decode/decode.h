@@ -132,6 +132,17 @@ void xvt_decoders_fini(struct xvt_decoders *ds);
  */
 bool xvt_decoders_fit_in_one(const struct xvt_decoders *const *parts, size_t count);
 
+/*
+ * Lend a machine a format of its records in the chunks from first_seq on and before end_seq, which
+ * is used where the trace has none of that type, or has withdrawn it. bytes: the payload of an
+ * XVT_META_FORMAT, which stays as it is as long as *ds. Calls of a machine are in order of
+ * first_seq, and these parts do not overlap. Before any record is classified. Returns 0 or -ENOMEM.
+ */
+int xvt_decoders_lend(struct xvt_decoders *ds, uint32_t vm, uint64_t first_seq, uint64_t end_seq,
+		      uint16_t type, const uint8_t *bytes, uint32_t len);
+/* And the text that xvt_kernel_text() gives where the trace has none. */
+void xvt_decoders_lend_kernel(struct xvt_decoders *ds, uint32_t vm, const char *text);
+
 /* The decoder of a ring's VM. */
 static inline struct xvt_decoder *xvt_decoder_of_ring(struct xvt_decoders *ds, uint32_t ring)
 {

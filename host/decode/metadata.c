@@ -6,6 +6,7 @@
 #include "decode/parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -145,6 +146,13 @@ static char *load_format(struct xvt_decoders *ds, const struct xvt_format *f,
 	struct xvt_chunk_buf *b = &ds->buf;
 	char *bytes;
 
+	if (f->bytes) {
+		bytes = xvt_decoder_text(f->bytes, f->at.len);
+		if (bytes && read_format(bytes, f->at.len, text))
+			return bytes;
+		free(bytes);
+		return NULL;
+	}
 	if (xvt_trace_load_at(ds->t, f->at.offset, f->at.len, b) || b->len < head ||
 	    hash_of(b->payload + head, b->len - head) != f->hash)
 		return NULL;
@@ -199,10 +207,90 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 	return c;
 }
 
-/* Bits of *at that are the number of a version; those above it are the type. */
+/* -- lent formats ------------------------------------------------------------------- */
+
+#define LENT_PARTS 4095u /* of a machine; see xvt_format_next() */
+
+static struct xvt_lent_formats *lent_part(struct xvt_decoder *d, uint64_t first_seq,
+					  uint64_t end_seq)
+{
+	struct xvt_lent_formats *last = d->lent_count ? &d->lent[d->lent_count - 1] : NULL;
+
+	if (last && last->first_seq == first_seq)
+		return last;
+	if (d->lent_count == LENT_PARTS) {
+		d->all->left_out++;
+		return NULL;
+	}
+	if (xvt_grow(&d->lent, &d->lent_room, d->lent_count + 1, sizeof(*d->lent)))
+		return NULL;
+	last = &d->lent[d->lent_count++];
+	*last = (struct xvt_lent_formats){ .first_seq = first_seq, .end_seq = end_seq };
+	return last;
+}
+
+int xvt_decoders_lend(struct xvt_decoders *ds, uint32_t vm, uint64_t first_seq, uint64_t end_seq,
+		      uint16_t type, const uint8_t *bytes, uint32_t len)
+{
+	struct xvt_decoder *d = ds->vm[vm < ds->count - 1 ? vm : ds->count - 1];
+	struct xvt_lent_formats *part = lent_part(d, first_seq, end_seq);
+	void **slot = part ? xvt_table_slot(&part->of, type, true) : NULL;
+	struct xvt_format *f;
+
+	if (!slot)
+		return d->lent_count == LENT_PARTS ? 0 : -ENOMEM;
+	if (*slot || !xvt_decoder_charge(d, sizeof(*f)))
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->bytes = bytes;
+	f->at.len = len;
+	*slot = f;
+	ds->read_bytes = ds->bytes;
+	ds->read_left_out = ds->left_out;
+	return 0;
+}
+
+void xvt_decoders_lend_kernel(struct xvt_decoders *ds, uint32_t vm, const char *text)
+{
+	struct xvt_decoder *d = ds->vm[vm < ds->count - 1 ? vm : ds->count - 1];
+
+	if (!d->kernel[0])
+		snprintf(d->kernel, sizeof(d->kernel), "%s", text);
+}
+
+struct xvt_format *xvt_decoder_lent(const struct xvt_decoder *d, uint64_t chunk_seq, uint16_t type)
+{
+	const size_t n = XVT_COUNT_TO(d->lent, d->lent_count, first_seq, chunk_seq);
+
+	if (!n || chunk_seq >= d->lent[n - 1].end_seq)
+		return NULL;
+	return xvt_table_get(&d->lent[n - 1].of, type);
+}
+
+/* Bits of *at that are the number of a version; those above it are the type. Behind the types of
+ * the trace's formats come those of each part with lent ones. */
 #define VERSION_BITS 20u
 XVT_ASSERT(XVT_LIMIT_MACHINE_BYTES / sizeof(struct xvt_format) < 1u << VERSION_BITS,
 	   "the versions of a format have numbers");
+
+static struct xvt_event_class *lent_next(struct xvt_decoder *d, size_t *at)
+{
+	size_t n = *at >> VERSION_BITS;
+
+	if (n <= UINT16_MAX)
+		n = UINT16_MAX + 1;
+	for (; n < ((size_t)d->lent_count + 1) << 16; n++) {
+		struct xvt_format *f = xvt_table_get(&d->lent[(n >> 16) - 1].of, (uint16_t)n);
+		struct xvt_event_class *c = f ? xvt_decoder_format(d, f) : NULL;
+
+		*at = (n + 1) << VERSION_BITS;
+		if (c)
+			return c;
+	}
+	return NULL;
+}
 
 struct xvt_event_class *xvt_format_next(struct xvt_decoder *d, size_t *at)
 {
@@ -220,7 +308,7 @@ struct xvt_event_class *xvt_format_next(struct xvt_decoder *d, size_t *at)
 				return c;
 		}
 	}
-	return NULL;
+	return lent_next(d, at);
 }
 
 char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
@@ -350,8 +438,20 @@ static void free_formats(struct xvt_formats **page)
 	}
 }
 
+static void free_lent(struct xvt_lent_formats *part)
+{
+	for (size_t i = 0; i < 256; i++) {
+		for (size_t k = 0; part->of.page[i] && k < 256; k++)
+			free(part->of.page[i][k]);
+	}
+	xvt_table_fini(&part->of);
+}
+
 static void free_meta(struct xvt_decoder *d)
 {
+	for (uint32_t i = 0; i < d->lent_count; i++)
+		free_lent(&d->lent[i]);
+	free(d->lent);
 	for (size_t i = 0; i < 256; i++)
 		free_formats((struct xvt_formats **)d->formats.page[i]);
 	xvt_table_fini(&d->formats);

@@ -28,7 +28,8 @@ struct xvt_meta_place {
 /* A version of a type's format. */
 struct xvt_format {
 	struct xvt_meta_place at;
-	uint64_t since_ns; /* does not hold for earlier events of its boot */
+	const uint8_t *bytes; /* of a format that the trace does not have; NULL: it has it */
+	uint64_t since_ns;    /* does not hold for earlier events of its boot */
 	uint64_t hash;
 	struct xvt_event_class *cls;
 	struct xvt_event_class *unfit[2]; /* of records that it does not fit; [1]: too short ones */
@@ -54,6 +55,13 @@ struct xvt_formats {
 struct xvt_generation {
 	uint32_t number;
 	uint64_t first_seq;
+};
+
+/* Formats that the trace does not have, of a part of its events. */
+struct xvt_lent_formats {
+	uint64_t first_seq;  /* of records in chunks from here on */
+	uint64_t end_seq;    /* and before this */
+	struct xvt_table of; /* struct xvt_format by type */
 };
 
 struct xvt_ksymbol {
@@ -116,6 +124,9 @@ struct xvt_decoder {
 	uint32_t last_generation; /* of last_seq, which was looked up last */
 	uint64_t last_seq;
 	struct xvt_table formats;      /* struct xvt_formats by type */
+	struct xvt_lent_formats *lent; /* by first_seq; used for types without a format */
+	uint32_t lent_count;
+	size_t lent_room;
 	struct xvt_table raw_types;    /* ftrace records without a format */
 	struct xvt_table raw_ids;      /* records of the programs' own ids */
 	struct xvt_event_class *other; /* for records beyond the limit of memory */
@@ -188,6 +199,9 @@ void xvt_symbols_unload(struct xvt_decoder *d, struct xvt_symbols *s);
 
 /* The class of a format, made at the first call; NULL: the format is invalid, or out of memory. */
 struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_format *f);
+
+/* The lent format of a record of that type; NULL: none. */
+struct xvt_format *xvt_decoder_lent(const struct xvt_decoder *d, uint64_t chunk_seq, uint16_t type);
 
 /* Hand the class over to the decoder, which frees it. Returns 0 or -ENOMEM. */
 int xvt_decoder_add_class(struct xvt_decoder *d, struct xvt_event_class *c);

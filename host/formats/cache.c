@@ -178,6 +178,28 @@ int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_si
 	return 0;
 }
 
+int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, char *why, size_t why_size)
+{
+	char folder[4096], name[NAME_SIZE];
+	const char *reason;
+	int fd, err;
+
+	memset(f, 0, sizeof(*f));
+	if (!xvt_build_id_is(build_id) || !choose_folder(folder, sizeof(folder))) {
+		snprintf(why, why_size, "%s", strerror(ENOENT));
+		return -ENOENT;
+	}
+	fd = open_folder(folder, why, why_size);
+	if (fd < 0)
+		return fd;
+	snprintf(name, sizeof(name), "%s" SUFFIX, build_id);
+	err = read_one(f, fd, name, &reason);
+	close(fd);
+	if (err)
+		snprintf(why, why_size, "%.400s/%s: %s", folder, name, reason);
+	return err;
+}
+
 void xvt_formats_cache_free(struct xvt_formats_cache *c)
 {
 	for (size_t i = 0; i < c->count; i++)

@@ -22,6 +22,9 @@ struct xvt_formats_cache {
 
 /* Read all kernels. A cache that is not there has none. Returns 0, or -errno with a reason. */
 int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_size);
+/* Read the kernel of that build id alone. Returns 0; or -errno with a reason, -ENOENT if there is
+ * none. After an error *f has nothing to free. */
+int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, char *why, size_t why_size);
 void xvt_formats_cache_free(struct xvt_formats_cache *c);
 
 /*

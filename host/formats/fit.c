@@ -14,6 +14,7 @@
 struct lengths {
 	uint16_t least; /* 0: none was seen */
 	uint16_t most;
+	bool taken; /* by xvt_fit_take(), as it is */
 };
 
 struct xvt_fit {
@@ -31,22 +32,50 @@ void xvt_fit_free(struct xvt_fit *fit)
 	free(fit);
 }
 
+void xvt_fit_add(struct xvt_fit *fit, const struct xvt_fit_lengths *lengths)
+{
+	struct lengths *l = &fit->of[lengths->id];
+
+	if (lengths->least < sizeof(lengths->id) || lengths->most < lengths->least)
+		return;
+	if (l->least && lengths->least >= l->least && lengths->most <= l->most)
+		return;
+	if (!l->least || lengths->least < l->least)
+		l->least = lengths->least;
+	if (lengths->most > l->most)
+		l->most = lengths->most;
+	l->taken = false;
+	fit->changes++;
+}
+
 void xvt_fit_record(struct xvt_fit *fit, const uint8_t *record, uint32_t len)
 {
-	struct lengths *l;
-	uint16_t id;
+	struct xvt_fit_lengths l = { .least = (uint16_t)len, .most = (uint16_t)len };
 
-	if (len < sizeof(id) || len > UINT16_MAX)
+	if (len < sizeof(l.id) || len > UINT16_MAX)
 		return;
-	memcpy(&id, record, sizeof(id));
-	l = &fit->of[id];
-	if (l->least && len >= l->least && len <= l->most)
-		return;
-	if (!l->least || len < l->least)
-		l->least = (uint16_t)len;
-	if (len > l->most)
-		l->most = (uint16_t)len;
-	fit->changes++;
+	memcpy(&l.id, record, sizeof(l.id));
+	xvt_fit_add(fit, &l);
+}
+
+bool xvt_fit_take(struct xvt_fit *fit, uint32_t *at, struct xvt_fit_lengths *lengths)
+{
+	for (; *at < XVT_FIT_IDS; ++*at) {
+		struct lengths *l = &fit->of[*at];
+
+		if (!l->least || l->taken)
+			continue;
+		l->taken = true;
+		*lengths = (struct xvt_fit_lengths){ (uint16_t)*at, l->least, l->most };
+		return true;
+	}
+	return false;
+}
+
+void xvt_fit_take_again(struct xvt_fit *fit)
+{
+	for (uint32_t id = 0; id < XVT_FIT_IDS; id++)
+		fit->of[id].taken = false;
 }
 
 uint64_t xvt_fit_changes(const struct xvt_fit *fit)

@@ -23,6 +23,21 @@ void xvt_fit_record(struct xvt_fit *fit, const uint8_t *record, uint32_t len);
  * was not seen before, or of another length. */
 uint64_t xvt_fit_changes(const struct xvt_fit *fit);
 
+/* The lengths of an event's records, in bytes. */
+struct xvt_fit_lengths {
+	uint16_t id;
+	uint16_t least;
+	uint16_t most;
+};
+
+/* Get the next event, from *at == 0 on, whose lengths have changed since it was got last. Returns
+ * false at the end. */
+bool xvt_fit_take(struct xvt_fit *fit, uint32_t *at, struct xvt_fit_lengths *lengths);
+/* All of them are got again. */
+void xvt_fit_take_again(struct xvt_fit *fit);
+/* Take what xvt_fit_take() gave elsewhere. Nothing, where it is no length of a record. */
+void xvt_fit_add(struct xvt_fit *fit, const struct xvt_fit_lengths *lengths);
+
 /* Returns whether a record of that event was seen. */
 bool xvt_fit_has(const struct xvt_fit *fit, uint16_t id);
 

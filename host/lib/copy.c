@@ -30,6 +30,8 @@ int xvt_lib_copy(struct xvtrace **out, const struct xvtrace *of)
 	if (!to)
 		return -ENOMEM;
 	to->part = of->part;
+	to->named = of->named;
+	to->named_is_lent = true;
 	memcpy(to->path, of->path, sizeof(to->path));
 	if (of->members) {
 		err = copy_members(to, of);

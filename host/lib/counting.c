@@ -289,6 +289,8 @@ int xvt_counting_begin(struct xvt_counting *c, unsigned int flags)
 {
 	int err = xvt_decoders_new(&c->ds, c->t);
 
+	if (!err)
+		err = xvt_named_lend(c->trace->named, &c->ds);
 	if (!err && flags & XVTRACE_RECLOCK)
 		err = xvt_reclock_new(&c->reclock, c->t);
 	xvt_trace_raws_init(&c->raws, c->t);

@@ -66,7 +66,7 @@ int xvtrace_reader_symbols(struct xvtrace_reader *r, unsigned int machine,
 }
 
 /* Bits of *at that are the place in one trace; those above it are the number of the trace. */
-#define TASK_BITS 40u
+#define TASK_BITS 48u
 
 int xvtrace_reader_type(struct xvtrace_reader *r, unsigned int machine, size_t *at,
 			const struct xvtrace_type **type)

@@ -6,6 +6,7 @@
 #include "decode/decode.h"
 #include "lib/ahead.h"
 #include "lib/gaps.h"
+#include "lib/named.h"
 #include "lib/states.h"
 #include "lib/xvtrace.h"
 #include "trace/cursor.h"
@@ -40,10 +41,12 @@ struct xvtrace {
 	struct xvt_trace *t; /* NULL: it is the whole of several */
 	struct xvtrace **members;
 	size_t member_count;
-	struct xvtrace *whole; /* of a member, else NULL */
-	uint32_t *in_whole;    /* of a member: numbers of its machines, and of the unknown one */
-	uint32_t first_ring;   /* of a member: number of its ring 0 */
-	char path[512];	       /* of the whole, for messages */
+	struct xvtrace *whole;	 /* of a member, else NULL */
+	uint32_t *in_whole;	 /* of a member: numbers of its machines, and of the unknown one */
+	uint32_t first_ring;	 /* of a member: number of its ring 0 */
+	char path[512];		 /* of the whole, for messages */
+	struct xvt_named *named; /* names that the trace does not have; NULL: none */
+	bool named_is_lent;	 /* by the trace that this is a copy of */
 	bool part;
 	bool growing;
 	struct xvtrace_info info;

@@ -169,6 +169,8 @@ static int begin(struct xvtrace_reader *r)
 	r->picky = r->choice.machines || r->choice.cpus || xvt_reader_by_wall(r);
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
 	if (!err)
+		err = xvt_named_lend(r->trace->named, &r->ds);
+	if (!err)
 		find_sources(r);
 	if (!err)
 		err = begin_states(r);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # libxvtrace, the reader library, shared and static. It is made of lib/ and what that needs of base/,
-# trace/, decode/ and view/. Only the functions in libxvtrace.map can be seen from outside.
+# formats/, trace/, decode/, view/ and shared/. Only the functions in libxvtrace.map can be seen from
+# outside.
 
 # MAJOR changes when a program must be built again; MINOR when functions are added.
 OBJCOPY ?= objcopy
@@ -16,9 +17,15 @@ LIBXVTRACE_MAP = host/lib/libxvtrace.map
 
 PIC = $(BUILD)/pic
 LIBXVTRACE_OBJ = $(patsubst %.c,$(PIC)/%.o,$(wildcard host/lib/*.c))
-LIBXVTRACE_MORE = $(patsubst %.c,$(PIC)/%.o,$(wildcard $(foreach d,base trace decode view,host/$d/*.c)))
+LIBXVTRACE_MORE = $(patsubst %.c,$(PIC)/%.o,$(wildcard $(foreach d,base formats trace decode view,host/$d/*.c))) \
+		  $(PIC)/shared/xvt_check.o
 
 $(PIC)/host/%.o: host/%.c $(FOUND)
+	$(call say,PIC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -c -o $@ $<
+
+$(PIC)/shared/%.o: shared/%.c $(FOUND)
 	$(call say,PIC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -c -o $@ $<

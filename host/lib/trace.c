@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine_name.h"
 #include "lib/parts.h"
 #include "trace/set.h"
 
@@ -82,6 +83,8 @@ int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 		err = xvt_set_open(&trace->t, path, trace->part, why, sizeof(unused.text));
 	if (!err)
 		err = xvt_lib_tables(trace);
+	if (!err && !trace->growing)
+		err = xvt_named_new(&trace->named, trace->t);
 	if (err) {
 		xvtrace_close(trace);
 		return err;
@@ -179,6 +182,8 @@ void xvtrace_close(struct xvtrace *trace)
 	free(trace->in_whole);
 	free(trace->machines);
 	free(trace->rings);
+	if (!trace->named_is_lent)
+		xvt_named_free(trace->named);
 	if (trace->t)
 		xvt_trace_close(trace->t);
 	free(trace);
@@ -333,4 +338,68 @@ int xvtrace_check(struct xvtrace *trace)
 	for (size_t i = 0; i < trace->member_count && !err; i++)
 		err = xvt_trace_check_rest(trace->members[i]->t);
 	return err || trace->members ? err : xvt_trace_check_rest(trace->t);
+}
+
+/* -- names that a trace does not have -------------------------------------------------- */
+
+int xvtrace_names(const struct xvtrace *trace, unsigned int machine, struct xvtrace_names *names)
+{
+	struct xvtrace_names none = { 0 };
+
+	memset(names, 0, sizeof(*names));
+	if (!trace->members)
+		return xvt_named_get(trace->named, machine, names);
+	for (size_t i = 0; i < trace->member_count; i++) {
+		const struct xvtrace *m = trace->members[i];
+
+		for (uint32_t vm = 0; vm < m->machine_count; vm++) {
+			if (m->in_whole[vm] != machine)
+				continue;
+			if (xvt_named_get(m->named, vm, names))
+				return 1;
+			if (names->why)
+				none = *names;
+		}
+	}
+	*names = none;
+	return 0;
+}
+
+/* Returns as xvtrace_claim_kernel(), of one trace. */
+static int claim(struct xvtrace *of, const char *machine, const char *kernel,
+		 struct xvtrace_error *error)
+{
+	int err = -ENOENT;
+
+	for (uint32_t vm = 0; vm < of->machine_count; vm++) {
+		const struct xvtrace_machine *m = xvt_lib_machine(of, vm);
+
+		if (!of->machines[vm].known || (!xvt_machine_same(m->name, machine) &&
+						!xvt_machine_same(m->recorded_name, machine)))
+			continue;
+		err = xvt_named_claim(of->named, vm, kernel, error->text, sizeof(error->text));
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+int xvtrace_claim_kernel(struct xvtrace *trace, const char *machine, const char *kernel,
+			 struct xvtrace_error *error)
+{
+	struct xvtrace_error unused;
+	bool any = false;
+	int err = 0;
+
+	error = error ? error : &unused;
+	snprintf(error->text, sizeof(error->text), "the trace has no such machine");
+	if (!trace->members)
+		return claim(trace, machine, kernel, error);
+	for (size_t i = 0; i < trace->member_count; i++) {
+		err = claim(trace->members[i], machine, kernel, error);
+		if (err && err != -ENOENT && err != -EEXIST)
+			return err;
+		any |= !err;
+	}
+	return any ? 0 : err;
 }

@@ -126,6 +126,33 @@ struct xvtrace_ring {
 const struct xvtrace_machine *xvtrace_machine(const struct xvtrace *trace, unsigned int number);
 const struct xvtrace_ring *xvtrace_ring(const struct xvtrace *trace, unsigned int number);
 
+/*
+ * The kernel of a machine whose events have no names in the trace, because its guest sends none:
+ * they were read out of the ring of its kernel. Where the trace says that the guest's memory proved
+ * which build that was, and this host's cache has the formats of that build (`xvtrace formats`),
+ * all readers name the events by them.
+ */
+struct xvtrace_names {
+	const char *release; /* the kernel whose formats name them; NULL: none do */
+	const char *build_id;
+	bool claimed;	 /* by xvtrace_claim_kernel(): no proof says so */
+	const char *why; /* why some have no names, in a line; NULL: nothing is known */
+};
+
+/* Returns 1 if formats of the cache name events of the machine, else 0. The texts hold until the
+ * trace is closed. Of a trace with XVTRACE_GROWING: 0. */
+int xvtrace_names(const struct xvtrace *trace, unsigned int machine, struct xvtrace_names *names);
+
+/*
+ * State which kernel a machine had whose events have no names, by its name: a build id, eight or
+ * more of its first digits, or a release. Not against what its memory proved, and not where records
+ * have other lengths: xvtrace_names() says so then. Before there are readers. error may be NULL.
+ * -ENOENT: no such machine, or no such kernel in the cache; -EEXIST: its events have names;
+ * -EINVAL: its guest sends names.
+ */
+int xvtrace_claim_kernel(struct xvtrace *trace, const char *machine, const char *kernel,
+			 struct xvtrace_error *error);
+
 /* CLOCK_REALTIME of the host at a time of the trace, as the host had it then: the clock may have
  * been set between two events. */
 uint64_t xvtrace_wall_ns(const struct xvtrace *trace, uint64_t ns);

@@ -118,7 +118,11 @@ static void find_wrong(struct xvt_outcome *o, const struct worst *w)
 	if (w->nameless)
 		add_wrong(o, "%s: %s%s", xvt_session_vm_name(w->nameless),
 			  xvt_nameless_text(text, w->unnamed.nameless, w->unnamed.events,
-					    !xvt_session_vm_is_ftrace(w->nameless)),
+					    xvt_session_vm_is_ftrace(w->nameless)
+						    ? "`xvtrace formats --kernel VMLINUZ` stores "
+						      "its kernel's, also later; see "
+						      "xvtrace-formats(1)"
+						    : NULL),
 			  more_text(more, w->unnamed_machines, "with such events"));
 	if (w->loser)
 		add_wrong(o, "%s lost %s%s events: %s%s", xvt_session_vm_name(w->loser),

@@ -515,8 +515,49 @@ static void say_renamed(const struct xvtrace_info *info, const struct xvtrace *t
 			 text, used < sizeof(text) ? "" : "...");
 }
 
+/* Every output has names that are not proven: so this is said also with --quiet. */
+static void say_claimed(const struct xvtrace *trace)
+{
+	struct xvtrace_names names;
+	const struct xvtrace_machine *m;
+
+	for (unsigned int i = 0; (m = xvtrace_machine(trace, i)); i++) {
+		if (xvtrace_names(trace, i, &names) && names.claimed)
+			xvt_warn(m->name,
+				 "the names of its events are those of kernel %s, build %s, which "
+				 "was stated by --formats; that their lengths fit is no proof",
+				 names.release, names.build_id);
+	}
+}
+
+/* Take VM=KERNEL. Returns 0, or -errno after a message. */
+static int claim_kernels(struct xvtrace *trace, const struct xvt_opt_list *formats)
+{
+	struct xvtrace_error error;
+	int err = 0;
+
+	for (size_t i = 0; i < formats->n && !err; i++) {
+		const char *is = strchr(formats->v[i], '=');
+		char name[256];
+
+		if (!is || is == formats->v[i] || !is[1] ||
+		    (size_t)(is - formats->v[i]) >= sizeof(name)) {
+			xvt_error("--formats", "'%s' is not VM=KERNEL, such as g1=6.12.38",
+				  formats->v[i]);
+			return -EINVAL;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)(is - formats->v[i]), formats->v[i]);
+		err = xvtrace_claim_kernel(trace, name, is + 1, &error);
+		if (err)
+			xvt_error("--formats", "%s: %s", name, error.text);
+	}
+	if (!err && formats->n)
+		say_claimed(trace);
+	return err;
+}
+
 int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t count,
-		     unsigned int flags, bool quiet)
+		     unsigned int flags, const struct xvt_opt_list *formats, bool quiet)
 {
 	struct xvtrace_error error;
 	int err = xvtrace_open_several(trace, paths, count, flags, &error);
@@ -527,6 +568,13 @@ int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t co
 		xvt_error("traces", "they cannot be read as one: %s", error.text);
 	else if (!quiet)
 		say_renamed(xvtrace_info(*trace), *trace);
+	if (err || !formats)
+		return err;
+	err = claim_kernels(*trace, formats);
+	if (err) {
+		xvtrace_close(*trace);
+		*trace = NULL;
+	}
 	return err;
 }
 
@@ -542,7 +590,7 @@ int xvt_select_open_several(const struct xvt_select *s, const char *const *paths
 	x->all = s->all;
 	x->writer = xvt_beside_writer_of(paths, count);
 	if (xvt_open_several(&x->trace, paths, count, xvt_select_is_part(s) ? XVTRACE_PART : 0,
-			     s->quiet))
+			     &s->formats, s->quiet))
 		return XVT_EXIT_FAIL;
 	status = start(s, xvtrace_info(x->trace)->path, x);
 	if (status)
@@ -560,6 +608,16 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 	return xvt_select_open_several(s, &path, 1, x);
 }
 
+const char *xvt_nameless_why(const struct xvtrace *trace, const struct xvtrace_machine *machine)
+{
+	struct xvtrace_names names;
+
+	if (!machine->ftrace)
+		return NULL;
+	xvtrace_names(trace, machine->number, &names);
+	return names.why ? names.why : "its kernel's ring has none, so they have no names";
+}
+
 /* How many events of each machine have no format. is_error: no event has the name that was asked
  * for, and these may be what the user means. Returns whether there are any. */
 static bool say_nameless(const struct xvt_export *x, bool is_error)
@@ -575,7 +633,7 @@ static bool say_nameless(const struct xvt_export *x, bool is_error)
 		if (!m || !n)
 			continue;
 		any = true;
-		xvt_nameless_text(text, n, events, !m->ftrace);
+		xvt_nameless_text(text, n, events, xvt_nameless_why(x->trace, m));
 		if (is_error)
 			xvt_error(m->name, "%s", text);
 		else

@@ -15,6 +15,7 @@ struct xvt_select {
 	struct xvt_opt_list cpu;   /* "0-3,7" */
 	struct xvt_opt_list pid;   /* numbers */
 	struct xvt_opt_list comm;  /* globs */
+	struct xvt_opt_list formats; /* VM=KERNEL */
 	const char *filter;
 	const char *from;   /* see when.h */
 	const char *to;	    /* the same */
@@ -45,6 +46,9 @@ struct xvt_select {
 		"the new times also for a trace without an end"),                  \
 		XVT_OPT(struct_, no_reclock_, "no-reclock", 0, XVT_OPT_BOOL, NULL, \
 			"the times of the recording, not by all clock samples of the trace")
+#define XVT_FORMATS_OPT(struct_, formats_)                                  \
+	XVT_OPT(struct_, formats_, "formats", 0, XVT_OPT_LIST, "VM=KERNEL", \
+		"the kernel of a machine whose events have no names, as you know it")
 #define XVT_QUIET_OPT(struct_, quiet_)                             \
 	XVT_OPT(struct_, quiet_, "quiet", 'q', XVT_OPT_BOOL, NULL, \
 		"no warnings about an incomplete trace")
@@ -72,7 +76,7 @@ struct xvt_select {
 			"say how bounds change; also the times of a trace without an end"),      \
 		XVT_OPT(struct_, field_.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,         \
 			"the times of the recording, not by all clock samples of the trace"),    \
-		XVT_QUIET_OPT(struct_, field_.quiet)
+		XVT_FORMATS_OPT(struct_, field_.formats), XVT_QUIET_OPT(struct_, field_.quiet)
 
 /* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says
  * which clock the times are of. Returns XVT_EXIT_OK, or another exit status after a message. */
@@ -92,9 +96,12 @@ int xvt_select_point(const struct xvt_select *s, const char *text, struct xvt_ex
 		     struct xvt_around *to);
 
 /* Open traces as one. Prints why it fails, and unless `quiet` which machines two of them have.
- * Returns 0 or -errno. */
+ * formats: VM=KERNEL, of which is printed that it is stated; or NULL. Returns 0 or -errno. */
 int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t count,
-		     unsigned int flags, bool quiet);
+		     unsigned int flags, const struct xvt_opt_list *formats, bool quiet);
+
+/* Why events of a machine have no format. NULL: its guest did not send them. */
+const char *xvt_nameless_why(const struct xvtrace *trace, const struct xvtrace_machine *machine);
 
 /* Whether the machine and the CPU of the ring are chosen, by lists that xvt_select_begin() took. */
 bool xvt_select_has_ring(const struct xvt_select *s, const struct xvtrace_ring *ring);

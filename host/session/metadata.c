@@ -133,7 +133,7 @@ static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta
 	enum seen seen;
 	uint8_t *copy;
 
-	if (tlv->type == XVT_META_SINCE) /* a recorder's own */
+	if (tlv->type == XVT_META_SINCE || tlv->type == XVT_META_KERNEL) /* a recorder's own */
 		return true;
 	if (limited && !xvt_session_may_write(s, vm, bytes))
 		return false;

@@ -60,7 +60,8 @@ struct xvt_passive_kernel {
 	bool several;		      /* or more than one */
 	struct xvt_kernel_found file; /* of the boots of this file before that */
 	bool file_unproven;	      /* of one of them */
-	bool mixed;		      /* they are not known to be of one build */
+	bool mixed;		      /* they are not known to be of one build, */
+	bool two_builds;	      /* and are known to be of two */
 	uint64_t boot_clock;	      /* when the newest boot was noticed; 0: none */
 	uint64_t address;	      /* of the ring buffer in the guest; 0: no boot yet */
 	uint64_t text_now;	      /* address in the kernel's code; 0: not known, */
@@ -89,6 +90,8 @@ struct xvt_passive_kernel {
 		uint64_t next_clock;		  /* it is looked at again, */
 		uint32_t withdrawn;		  /* times in this file */
 		uint32_t generation;
+		struct xvt_meta_kernel known; /* as the file says it, */
+		bool said;		      /* if it does */
 	} names;
 };
 

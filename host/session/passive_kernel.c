@@ -239,10 +239,14 @@ void xvt_passive_kernel_pass(struct xvt_session *s, struct xvt_vm *vm)
 /* What holds for the events of this file up to now: one build, or more. */
 static void settle_boot(struct xvt_passive_kernel *k)
 {
-	if (k->several || !k->now.build_id[0] ||
-	    (k->file.build_id[0] && strcmp(k->file.build_id, k->now.build_id) != 0))
+	const bool differs = k->file.build_id[0] && k->now.build_id[0] &&
+			     strcmp(k->file.build_id, k->now.build_id) != 0;
+
+	if (k->several || !k->now.build_id[0] || differs)
 		k->mixed = true;
-	k->file = k->now;
+	k->two_builds |= differs;
+	if (k->now.build_id[0])
+		k->file = k->now;
 	k->file_unproven |= k->now.unproven;
 }
 
@@ -270,8 +274,7 @@ void xvt_passive_kernel_boots(struct xvt_vm *vm, struct xvt_passive_cpu *c)
 	c->restarts++;
 	if (!is_new_boot(k, c, &vm->passive->map))
 		return;
-	if (!k->claimed)
-		settle_boot(k);
+	settle_boot(k);
 	k->before = k->latest;
 	k->before_known = k->now.build_id[0] && !k->now.unproven && !k->several && !k->latest.more;
 	k->text = k->text_now;

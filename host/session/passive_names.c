@@ -10,6 +10,9 @@
  * them: a boot of a kernel that is not known, a second build in the memory, a record that does not
  * fit. Then all names of the file are withdrawn. A file with events of two builds has none at its
  * end.
+ *
+ * The file also says which kernel that is, and how long the records are (XVT_META_KERNEL): so a
+ * reader whose host has the formats can name events of a file that has none.
  */
 #include "session/passive.h"
 
@@ -22,6 +25,8 @@
 /* Withdrawals after which the file gets its names at its end: a guest may boot for ever. */
 #define WITHDRAWN_MOST 16u
 #define TEXT_MAX       640u
+/* Of a META chunk with lengths, which is too short to be compressed. */
+#define EVENTS_MOST    100u
 
 static void put(struct xvt_session *s, const struct xvt_vm *vm, uint32_t type, uint32_t id,
 		const void *bytes, size_t len)
@@ -92,9 +97,56 @@ static const struct xvt_formats *choose_fitting(const struct xvt_session *s,
 
 /* --- in the file --- */
 
+static bool has_no_proof(const struct xvt_passive_kernel *k)
+{
+	return k->now.unproven || k->file_unproven;
+}
+
 static bool is_unproven(const struct xvt_passive_kernel *k)
 {
-	return !k->claimed && (k->now.unproven || k->file_unproven);
+	return !k->claimed && has_no_proof(k);
+}
+
+/* What the memory says, whatever the user states. */
+static struct xvt_meta_kernel what_is_known(const struct xvt_passive_kernel *k)
+{
+	struct xvt_meta_kernel m = { .flags = k->names.of ? XVT_KERNEL_F_NAMED : 0 };
+
+	if (k->two_builds || (k->file.build_id[0] && k->now.build_id[0] &&
+			      strcmp(k->file.build_id, k->now.build_id) != 0)) {
+		m.state = XVT_KERNEL_MIXED;
+	} else if (is_one_build(k)) {
+		m.state = has_no_proof(k) ? XVT_KERNEL_UNPROVEN : XVT_KERNEL_PROVEN;
+		memcpy(m.build_id, k->now.build_id, strlen(k->now.build_id));
+	}
+	return m;
+}
+
+/* Say in the file what has changed since that was said last. */
+static void put_kernel(struct xvt_session *s, struct xvt_vm *vm)
+{
+	struct xvt_passive_kernel *k = &vm->passive->kernel;
+	const struct xvt_meta_kernel known = what_is_known(k);
+	struct {
+		struct xvt_meta_kernel kernel;
+		struct xvt_kernel_event events[EVENTS_MOST];
+	} m;
+	const struct xvt_meta_info info = { vm->id, XVT_META_KERNEL, 0, 0 };
+	bool changed = !k->names.said || memcmp(&known, &k->names.known, sizeof(known)) != 0;
+	struct xvt_fit_lengths l;
+	uint32_t at = 0, n;
+
+	do {
+		m.kernel = known;
+		for (n = 0; n < EVENTS_MOST && xvt_fit_take(k->fit, &at, &l); n++)
+			m.events[n] = (struct xvt_kernel_event){ l.id, l.least, l.most, 0 };
+		if (n || changed)
+			xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), &m,
+				      sizeof(m.kernel) + n * sizeof(m.events[0]));
+		changed = false;
+	} while (n == EVENTS_MOST);
+	k->names.known = known;
+	k->names.said = true;
 }
 
 static void note_names(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_formats *f)
@@ -174,6 +226,7 @@ static bool write_names(struct xvt_session *s, struct xvt_vm *vm, uint32_t *unkn
 		withdraw_names(s, vm);
 	if (f)
 		put_names(s, vm, f);
+	put_kernel(s, vm);
 	return f;
 }
 
@@ -188,10 +241,15 @@ void xvt_passive_names_pass(struct xvt_session *s, struct xvt_vm *vm)
 	/* Names that do not hold go at once, new ones come a few times in a second. */
 	if (!k->fit || !xvt_fit_changes(k->fit) ||
 	    (k->names.changes == xvt_fit_changes(k->fit) && k->names.evidence == k->evidence) ||
-	    (k->names.evidence == k->evidence && earlier(now, k->names.next_clock)) ||
-	    (!had && k->names.withdrawn >= WITHDRAWN_MOST))
+	    (k->names.evidence == k->evidence && earlier(now, k->names.next_clock)))
 		return;
 	k->names.next_clock = now + ticks(s, LOOK_NS);
+	if (!had && k->names.withdrawn >= WITHDRAWN_MOST) {
+		k->names.changes = xvt_fit_changes(k->fit);
+		k->names.evidence = k->evidence;
+		put_kernel(s, vm);
+		return;
+	}
 	if (!write_names(s, vm, &unknown, why, sizeof(why)) && had)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "the names of its events in this file are withdrawn: %s", why);
@@ -238,6 +296,8 @@ static void begin_next(struct xvt_session *s, struct xvt_vm *vm)
 	k->names.before = k->names.of;
 	k->names.of = NULL;
 	k->names.withdrawn = 0;
+	k->names.said = false;
+	xvt_fit_take_again(k->fit);
 	if (k->names.before) {
 		memset(k->names.has, 0, XVT_FIT_IDS);
 	} else {
@@ -251,7 +311,7 @@ static void begin_next(struct xvt_session *s, struct xvt_vm *vm)
 	}
 	if (k->boot_clock && xvt_host_clock_ns(&s->clock, k->boot_clock) >= s->merge.watermark)
 		return;
-	k->mixed = k->file_unproven = false;
+	k->mixed = k->two_builds = k->file_unproven = false;
 	memset(&k->file, 0, sizeof(k->file));
 }
 

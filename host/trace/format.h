@@ -249,6 +249,40 @@ struct xvt_meta_process {
 #define XVT_META_PROCESS_OLD 8u
 XVT_ASSERT(sizeof(struct xvt_meta_process) == 32, "metadata process layout");
 
+/* What the recorder knows of the kernel that wrote a machine's events of this file. */
+enum xvt_kernel_state {
+	XVT_KERNEL_UNKNOWN = 0,	 /* the memory that it reads does not say which one */
+	XVT_KERNEL_PROVEN = 1,	 /* the guest's memory proves that it is this build */
+	XVT_KERNEL_UNPROVEN = 2, /* the memory names this build; a boot before may have left that */
+	XVT_KERNEL_MIXED = 3,	 /* kernels of two builds wrote them */
+};
+
+#define XVT_KERNEL_F_NAMED  1u /* the file has FORMATs of the events, from here on */
+#define XVT_KERNEL_BUILD_ID 64u
+
+/*
+ * The payload of XVT_META_KERNEL, of a machine of kind XVT_REGION_FTRACE: this, and an array of
+ * struct xvt_kernel_event behind it. The last one in a file counts, for all events of the machine
+ * in that file. The arrays of all of them together are the events that were read. The chunk is
+ * never compressed.
+ */
+struct xvt_meta_kernel {
+	uint32_t state; /* enum xvt_kernel_state */
+	uint32_t flags; /* XVT_KERNEL_F_* */
+	/* Hex digits, small letters, then zeros; of UNKNOWN and MIXED all zeros. */
+	char build_id[XVT_KERNEL_BUILD_ID];
+};
+XVT_ASSERT(sizeof(struct xvt_meta_kernel) == 72, "metadata kernel layout");
+
+/* Records of an event, as the kernel wrote them: with their u16 type. */
+struct xvt_kernel_event {
+	uint16_t id;
+	uint16_t least; /* bytes of the shortest and of the longest that were read; not 0 */
+	uint16_t most;
+	uint16_t reserved;
+};
+XVT_ASSERT(sizeof(struct xvt_kernel_event) == 8, "metadata kernel event layout");
+
 enum xvt_clock_source_id {
 	XVT_SOURCE_NONE = 0,
 	XVT_SOURCE_HANDSHAKE = 1,

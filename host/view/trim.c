@@ -403,6 +403,19 @@ static int copy_chunks(struct xvt_trim_part *r)
 	return err;
 }
 
+/* The files of a folder may be of different kernels, and the part is one file. */
+static void forget_kernel(const struct xvt_trim_part *r)
+{
+	const size_t at = sizeof(struct xvt_meta_info);
+	struct xvt_meta_kernel k;
+
+	if (r->t->part_count < 2 || r->buf.len < at + sizeof(k))
+		return;
+	memcpy(&k, r->buf.payload + at, sizeof(k));
+	k = (struct xvt_meta_kernel){ .flags = k.flags };
+	memcpy(r->buf.payload + at, &k, sizeof(k));
+}
+
 /* Metadata holds from its place among the events on: write what lies before that chunk. */
 static int put_meta(struct xvt_trim_part *r, uint64_t seq)
 {
@@ -415,9 +428,14 @@ static int put_meta(struct xvt_trim_part *r, uint64_t seq)
 		if (r->t->chunks[r->meta].type != XVT_CHUNK_META)
 			continue;
 		err = xvt_trace_load(r->t, r->meta, &r->buf);
-		if (!err && xvt_chunk_take(&r->buf, &at, &info, sizeof(info)) &&
-		    vm_wanted(r, info.vm))
-			err = put(r, XVT_CHUNK_META, r->buf.payload, r->buf.len);
+		if (err || !xvt_chunk_take(&r->buf, &at, &info, sizeof(info)) ||
+		    !vm_wanted(r, info.vm)) {
+			err = err == -EBADMSG ? 0 : err;
+			continue;
+		}
+		if (info.type == XVT_META_KERNEL)
+			forget_kernel(r);
+		err = put(r, XVT_CHUNK_META, r->buf.payload, r->buf.len);
 		err = err == -EBADMSG ? 0 : err;
 	}
 	return err;

@@ -1209,7 +1209,8 @@ START_TEST(a_claim_that_the_memory_denies)
 	say_kernel(1, BUILD_B);
 	begin(&g, vm);
 	write_some(&g, vm, 30);
-	check_names("claimed", "");
+	/* The recorder gives none; the proof does. */
+	check_names("claimed", "tock");
 	ck_assert(has_note("but its memory says that it is build " BUILD_B));
 }
 END_TEST
@@ -1235,6 +1236,208 @@ START_TEST(a_claim_of_a_kernel_that_is_not_known)
 	ck_assert_int_eq(xvt_session_add(s, "claimed", path, NULL, true, why, sizeof(why)),
 			 -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, _i ? "'6.12.9' are known" : "after ,kernel="));
+}
+END_TEST
+
+/* --- names that come after the recording --- */
+
+static void remove_kernel(const char *build_id)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s.formats", formats_folder, build_id);
+	ck_assert_int_eq(remove(path), 0);
+}
+
+/* A recording of a kernel that this host does not know. */
+static void setup_later(void)
+{
+	setup_named();
+	remove_kernel(BUILD_A);
+	recording_end(&rec);
+	unmap(&g);
+	begin_session(1);
+}
+
+/* What a reader says of the names of "g". */
+static struct {
+	int from_cache;
+	bool claimed;
+	char why[512];
+} later;
+
+static int look_later(const char *claim)
+{
+	struct xvtrace_error error = { "" };
+	struct xvtrace_names names;
+	struct xvtrace *trace;
+	int err = 0;
+
+	ck_assert_int_eq(xvtrace_open(&trace, scratch_path("recording.xvt"), 0, &error), 0);
+	if (claim)
+		err = xvtrace_claim_kernel(trace, "g", claim, &error);
+	memset(&later, 0, sizeof(later));
+	for (unsigned int i = 0; i < xvtrace_info(trace)->machines; i++) {
+		if (strcmp(xvtrace_machine(trace, i)->name, "g") != 0)
+			continue;
+		later.from_cache = xvtrace_names(trace, i, &names);
+		later.claimed = names.claimed;
+		snprintf(later.why, sizeof(later.why), "%s",
+			 err	     ? error.text
+			 : names.why ? names.why
+				     : "");
+	}
+	xvtrace_close(trace);
+	return err;
+}
+
+static void record_later(const char *build_id)
+{
+	say_kernel(1, build_id);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("g", "");
+}
+
+/* 1: also of what a killed recorder leaves. */
+START_TEST(names_come_with_the_formats)
+{
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	for (int i = 0; !vm->passive->kernel.now.build_id[0] && i < SEARCH_MAX; i++)
+		write_more(&g, 1);
+	if (_i) {
+		write_more(&g, 300);
+		xvt_session_flush(s);
+		store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+		ck_assert_uint_gt(check_now("tick"), 0);
+		return;
+	}
+	check_names("g", "");
+	look_later(NULL);
+	ck_assert_int_eq(later.from_cache, 0);
+	ck_assert_ptr_nonnull(strstr(later.why, "build " BUILD_A));
+	ck_assert_ptr_nonnull(strstr(later.why, "xvtrace formats --kernel"));
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+	ck_assert_uint_gt(check_file("g", "tick"), 0);
+	look_later(NULL);
+	ck_assert_int_eq(later.from_cache, 1);
+	ck_assert(!later.claimed && !later.why[0]);
+	/* A user's word does not stand against the proof. */
+	ck_assert_int_eq(look_later(BUILD_B), 0);
+	ck_assert_int_eq(later.from_cache, 0);
+	ck_assert_ptr_nonnull(strstr(later.why, "states build " BUILD_B));
+}
+END_TEST
+
+/* The kernel's event of that number has another length. */
+START_TEST(later_names_that_records_deny)
+{
+	record_later(BUILD_A);
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 64);
+	ck_assert_uint_gt(check_file("g", ""), 0);
+	look_later(NULL);
+	ck_assert_int_eq(later.from_cache, 0);
+	ck_assert_ptr_nonnull(strstr(later.why, "test:tick there"));
+}
+END_TEST
+
+/* 0: nothing says which kernel it was; 1: two pages do; 2: the page may be that of a boot before.
+ */
+START_TEST(later_names_without_a_proof_are_a_claim)
+{
+	say_kernel(1, _i ? BUILD_A : "none");
+	if (_i == 1)
+		say_kernel(0, BUILD_B);
+	begin(&g, vm);
+	if (_i == 2) {
+		say_code(PLACE - 0x1000000);
+		until_code();
+		reboot();
+		for (int i = 0; !vm->passive->kernel.in_vain &&
+				!vm->passive->kernel.now.build_id[0] && i < SEARCH_MAX;
+		     i++)
+			pass();
+		ck_assert(vm->passive->kernel.now.unproven);
+	}
+	write_some(&g, vm, 30);
+	check_names("g", "");
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+	ck_assert_uint_gt(check_file("g", ""), 0);
+	look_later(NULL);
+	ck_assert_int_eq(later.from_cache, 0);
+	ck_assert_ptr_nonnull(strstr(later.why, "--formats NAME="));
+	ck_assert_int_eq(look_later("6.12.1-a"), 0);
+	ck_assert_int_eq(later.from_cache, 1);
+	ck_assert(later.claimed);
+	ck_assert_int_eq(look_later("6.12.9"), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(later.why, "'6.12.9' are known"));
+}
+END_TEST
+
+/* Kernels of two builds, both known from then on: no word of the user makes them one. */
+START_TEST(later_names_of_two_kernels_are_none)
+{
+	remove_kernel(BUILD_B);
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	say_code(PLACE - 0x1000000);
+	until_code();
+	reboot();
+	say_kernel_at(1, BUILD_B, PLACE + 0x600000);
+	for (int i = 0; !vm->passive->kernel.now.build_id[0] && i < SEARCH_MAX; i++)
+		write_more(&g, 1);
+	write_more(&g, 30);
+	check_names("g", "");
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+	store_kernel(BUILD_B, "6.12.1-b", "tock", 0);
+	ck_assert_uint_gt(check_file("g", ""), 0);
+	ck_assert_int_eq(look_later(BUILD_B), 0);
+	ck_assert_int_eq(later.from_cache, 0);
+	ck_assert_str_eq(later.why, "kernels of two builds wrote them");
+}
+END_TEST
+
+/* Names that were withdrawn, since another kernel booted, do not come back by the cache. */
+START_TEST(withdrawn_names_stay_withdrawn)
+{
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+	recording_end(&rec);
+	unmap(&g);
+	begin_session(1);
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	say_code(PLACE - 0x1000000);
+	until_named();
+	until_code();
+	reboot();
+	say_code(PLACE - 0x2000000);
+	pass();
+	write_more(&g, 300);
+	xvt_session_flush(s);
+	ck_assert_uint_gt(check_now(""), 0);
+	look_later(NULL);
+	ck_assert_int_eq(later.from_cache, 0);
+}
+END_TEST
+
+/* A trace that has its names asks for none. */
+START_TEST(names_of_the_trace_need_no_cache)
+{
+	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
+	recording_end(&rec);
+	unmap(&g);
+	begin_session(1);
+	say_kernel(1, BUILD_A);
+	begin(&g, vm);
+	write_some(&g, vm, 30);
+	check_names("g", "tick");
+	remove_kernel(BUILD_A);
+	ck_assert_uint_gt(check_file("g", "tick"), 0);
+	look_later(NULL);
+	ck_assert_int_eq(later.from_cache, 0);
+	ck_assert_str_eq(later.why, "");
+	ck_assert_int_eq(look_later(BUILD_B), -EEXIST);
 }
 END_TEST
 
@@ -1274,6 +1477,16 @@ Suite *session_passive_suite(void)
 	tcase_add_test(tc, a_claim_that_the_memory_denies);
 	tcase_add_test(tc, a_claim_that_records_deny);
 	tcase_add_loop_test(tc, a_claim_of_a_kernel_that_is_not_known, 0, 2);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("later");
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup_later, teardown_named);
+	tcase_add_loop_test(tc, names_come_with_the_formats, 0, 2);
+	tcase_add_test(tc, later_names_that_records_deny);
+	tcase_add_loop_test(tc, later_names_without_a_proof_are_a_claim, 0, 3);
+	tcase_add_test(tc, later_names_of_two_kernels_are_none);
+	tcase_add_test(tc, withdrawn_names_stay_withdrawn);
+	tcase_add_test(tc, names_of_the_trace_need_no_cache);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("waiting");
 	tcase_set_timeout(tc, 120);
