@@ -17,8 +17,7 @@
 #define SUFFIX	  ".formats"
 #define NAME_SIZE (XVT_BUILD_ID_TEXT + sizeof(SUFFIX))
 
-/* Returns false if the user has no home. */
-static bool choose_folder(char *to, size_t size)
+bool xvt_formats_cache_folder(char *to, size_t size)
 {
 	const char *dir = getenv("XVT_FORMATS_DIR"), *cache = getenv("XDG_CACHE_HOME");
 	const char *home = getenv("HOME");
@@ -156,7 +155,7 @@ int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_si
 	int fd;
 
 	memset(c, 0, sizeof(*c));
-	if (!choose_folder(c->folder, sizeof(c->folder)))
+	if (!xvt_formats_cache_folder(c->folder, sizeof(c->folder)))
 		return 0;
 	fd = open_folder(c->folder, why, why_size);
 	if (fd == -ENOENT) {
@@ -185,7 +184,7 @@ int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, char *wh
 	int fd, err;
 
 	memset(f, 0, sizeof(*f));
-	if (!xvt_build_id_is(build_id) || !choose_folder(folder, sizeof(folder))) {
+	if (!xvt_build_id_is(build_id) || !xvt_formats_cache_folder(folder, sizeof(folder))) {
 		snprintf(why, why_size, "%s", strerror(ENOENT));
 		return -ENOENT;
 	}
@@ -281,7 +280,7 @@ static int open_cache(char *folder, size_t size, char *why, size_t why_size)
 {
 	int err;
 
-	if (!choose_folder(folder, size)) {
+	if (!xvt_formats_cache_folder(folder, size)) {
 		snprintf(why, why_size, "this user has no folder for a cache: set XDG_CACHE_HOME");
 		return -ENOENT;
 	}

@@ -20,6 +20,9 @@ struct xvt_formats_cache {
 	char left_out[512];
 };
 
+/* The folder of the cache, whether it is there or not. Returns false if the user has no home. */
+bool xvt_formats_cache_folder(char *to, size_t size);
+
 /* Read all kernels. A cache that is not there has none. Returns 0, or -errno with a reason. */
 int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_size);
 /* Read the kernel of that build id alone. Returns 0; or -errno with a reason, -ENOENT if there is

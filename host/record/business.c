@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/region.h"
 #include "clock/kvm.h"
+#include "formats/cache.h"
 #include "record/bell_server.h"
 #include "record/find.h"
 #include "rights/confine.h"
@@ -195,7 +196,11 @@ static void may_connect_all(struct making *m, const struct xvt_opt_list *list)
 static void add_machines(struct making *m, const struct xvt_business *b)
 {
 	const struct xvt_machine_options *machines = b->machines;
+	char formats[PATH_MAX];
 
+	/* They are read when the first guest comes of which the kernel's ring is read. */
+	if (xvt_formats_cache_folder(formats, sizeof(formats)))
+		may(m, XVT_RULE_TREE, XVT_MAY_READ, "%s", formats);
 	xvt_machines_each_region(machines, on_region, m);
 	may_connect_all(m, b->qmp);
 	if (machines->all || machines->domains.n) {

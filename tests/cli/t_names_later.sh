@@ -3,7 +3,8 @@
 # shellcheck disable=SC2317
 # Names of the events of a guest with nothing installed. They come after the recording, when `xvtrace
 # formats` gets its kernel: all commands that read have them then, by the build that the guest's memory
-# named; without that only by the user's word, which they say.
+# named; without that only by the user's word, which they say. What a killed recorder leaves has the
+# names that were known.
 set -u
 . "$(dirname "$0")/lib.sh"
 guest=
@@ -97,4 +98,13 @@ check "stat says so, too" eval '"$xvtrace" stat --json --formats g=$id "$work/un
 check "a wrong word is refused" eval '! report_of unproven --formats g && grep -q "VM=KERNEL" "$work/err"'
 check "so is another machine" eval '! report_of unproven --formats h=6.12.1-a && grep -q "no such machine" "$work/err"'
 
+start killed $id
+check "a guest whose kernel is known is recorded" until_written '.names_of != null'
+check "... for a while" until_written '[.rings[].events] | add > 500'
+kill -9 $recorder
+wait $recorder 2>/dev/null
+end_guest
+rm -rf "$work/cache"
+report_of killed
+check "what kill -9 leaves has the names in the file" named
 [ $failures -eq 0 ]
