@@ -59,32 +59,33 @@ struct xvt_named {
 	struct xvt_formats **kernels; /* that were read of the cache */
 	size_t kernel_count, kernel_room;
 	uint32_t events, lent; /* of all machines */
+	struct part file;      /* that was looked at last; no end_seq: none was */
 };
 
 /* --- what the trace says --- */
 
-/* The first sequence number of the file that has the chunk. */
-static uint64_t begin_of_file(const struct xvt_trace *t, size_t chunk)
+/* The sequence numbers of the file that has the chunk. Chunks are looked at in order, so a trace is
+ * walked once, however many machines it has. */
+static const struct part *file_of(struct xvt_named *n, const struct xvt_trace *t, size_t chunk)
 {
 	const size_t file = xvt_set_part(t, chunk);
+	size_t first = chunk, end = chunk;
 
-	while (chunk && xvt_set_part(t, chunk - 1) == file)
-		chunk--;
-	return chunk ? t->chunks[chunk].seq : 0;
-}
-
-/* The first one behind it. */
-static uint64_t end_of_file(const struct xvt_trace *t, size_t chunk)
-{
-	const size_t file = xvt_set_part(t, chunk);
-
-	while (chunk < t->chunk_count && xvt_set_part(t, chunk) == file)
-		chunk++;
-	return chunk < t->chunk_count ? t->chunks[chunk].seq : UINT64_MAX;
+	if (n->file.end_seq && n->file.file == file)
+		return &n->file;
+	while (first && xvt_set_part(t, first - 1) == file)
+		first--;
+	while (end < t->chunk_count && xvt_set_part(t, end) == file)
+		end++;
+	n->file = (struct part){ .first_seq = first ? t->chunks[first].seq : 0,
+				 .end_seq = end < t->chunk_count ? t->chunks[end].seq : UINT64_MAX,
+				 .file = file };
+	return &n->file;
 }
 
 /* The part of a machine that the chunk is of. NULL: no memory. */
-static struct part *part_of(struct xvt_trace *t, struct machine *m, size_t chunk)
+static struct part *part_of(struct xvt_named *n, struct xvt_trace *t, struct machine *m,
+			    size_t chunk)
 {
 	const size_t file = xvt_set_part(t, chunk);
 	struct part *p = m->part_count ? &m->parts[m->part_count - 1] : NULL;
@@ -94,9 +95,7 @@ static struct part *part_of(struct xvt_trace *t, struct machine *m, size_t chunk
 	if (xvt_grow(&m->parts, &m->part_room, m->part_count + 1, sizeof(*p)))
 		return NULL;
 	p = &m->parts[m->part_count++];
-	*p = (struct part){ .first_seq = begin_of_file(t, chunk),
-			    .end_seq = end_of_file(t, chunk),
-			    .file = file };
+	*p = *file_of(n, t, chunk);
 	return p;
 }
 
@@ -134,7 +133,7 @@ static int take_kernel(struct xvt_named *n, struct xvt_trace *t, size_t chunk,
 	if (info.type != XVT_META_KERNEL || info.vm >= n->count || !n->v[info.vm].ftrace)
 		return 0;
 	m = &n->v[info.vm];
-	p = part_of(t, m, chunk);
+	p = part_of(n, t, m, chunk);
 	if (!p)
 		return -ENOMEM;
 	p->state = k.state;

@@ -446,7 +446,6 @@ void xvt_session_relayed_feed(struct xvt_session *s)
 
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
-
 		bool waits;
 
 		if (!vm->relayed || vm->phase != XVT_VM_ATTACHED || !vm->looked)
