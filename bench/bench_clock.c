@@ -216,21 +216,21 @@ int main(int argc, char **argv)
 				       .lo = INT64_MIN,
 				       .hi = INT64_MAX };
 	struct xvt_host_clock clock;
-	char why[160] = "";
+	struct xvt_error why = { "" };
 	double ratios[ROUNDS], ratio = 0;
 	int i, n = 0, err;
 
 	choose_cpus();
 	err = xvt_host_clock_init(&clock);
 	if (!err)
-		err = xvt_place_new(&threads.place, false, clock.hz, why, sizeof(why));
+		err = xvt_place_new(&threads.place, false, clock.hz, &why);
 	if (err) {
 		fprintf(stderr, "cannot measure: %s\n", strerror(-err));
 		return 1;
 	}
-	err = xvt_place_new(&vm.place, true, clock.hz, why, sizeof(why));
+	err = xvt_place_new(&vm.place, true, clock.hz, &why);
 	if (err)
-		printf("skip - the clock of a micro-VM: %s %s\n", strerror(-err), why);
+		printf("skip - the clock of a micro-VM: %s %s\n", strerror(-err), why.text);
 	else if (!xvt_microvm_set_tsc_offset(xvt_place_vm(vm.place), OFFSET))
 		vm.offset = true_offset(vm.place);
 	for (i = 0, err = 0; i < ROUNDS && !err; i++) {

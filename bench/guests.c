@@ -408,15 +408,15 @@ int guests_join(struct guests *g, struct xvt_session *s)
 	/* Before the first question. */
 	xvt_store(&g->us, xvt_host_clock_ticks(&s->clock, 1000));
 	for (uint32_t i = 0; i < g->layout.vms; i++) {
-		char name[32], path[64], why[256] = "";
+		char name[32], path[64];
+		struct xvt_error why = { "" };
 		int err;
 
 		snprintf(name, sizeof(name), "g%u", i);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", g->fds[i]);
-		err = xvt_session_add_rings(s, name, path, NULL, true, XVT_RING_COUNT_MAX, why,
-					    sizeof(why));
+		err = xvt_session_add_rings(s, name, path, NULL, true, XVT_RING_COUNT_MAX, &why);
 		if (err) {
-			fprintf(stderr, "%s: %s\n", name, why);
+			fprintf(stderr, "%s: %s\n", name, why.text);
 			return err;
 		}
 	}

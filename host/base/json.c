@@ -210,13 +210,13 @@ static const json_t *of_value(const struct xvt_json_value *v)
 	return (const json_t *)v;
 }
 
-struct xvt_json_value *xvt_json_parse(const char *text, size_t len, char *why, size_t why_size)
+struct xvt_json_value *xvt_json_parse(const char *text, size_t len, struct xvt_error *why)
 {
 	json_error_t err;
 	json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES, &err);
 
 	if (!v)
-		snprintf(why, why_size, "%s at byte %d", err.text, err.position);
+		xvt_fail(why, 0, "%s at byte %d", err.text, err.position);
 	return (struct xvt_json_value *)v;
 }
 

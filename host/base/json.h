@@ -7,6 +7,7 @@
 #ifndef XVT_OUT_JSON_H
 #define XVT_OUT_JSON_H
 
+#include "base/error.h"
 #include "base/out.h"
 
 /* Building. The functions that add return no error: a lack of memory is kept in the document and
@@ -56,7 +57,7 @@ struct xvt_json_value; /* borrowed from its document, which xvt_json_forget() fr
 
 /* Parses one value from exactly `len` bytes; bytes behind the value are an error. Returns NULL on
  * error, with the reason in `why`. */
-struct xvt_json_value *xvt_json_parse(const char *text, size_t len, char *why, size_t why_size);
+struct xvt_json_value *xvt_json_parse(const char *text, size_t len, struct xvt_error *why);
 void xvt_json_forget(struct xvt_json_value *document);
 /* A member of an object. */
 const struct xvt_json_value *xvt_json_get(const struct xvt_json_value *of, const char *key);

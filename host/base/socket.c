@@ -26,43 +26,40 @@
 #define LOCK_TRIES 100 /* a millisecond apart */
 #define LOOK_NS	   5000000u
 
-static int address(const char *path, struct sockaddr_un *a, char *why, size_t why_size)
+static int address(const char *path, struct sockaddr_un *a, struct xvt_error *why)
 {
 	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(a->sun_path)) {
-		snprintf(why, why_size, "a socket's path has at most %zu bytes; use a relative one",
-			 sizeof(a->sun_path) - 1);
-		return -ENAMETOOLONG;
-	}
+	if (strlen(path) >= sizeof(a->sun_path))
+		return xvt_fail(why, -ENAMETOOLONG,
+				"a socket's path has at most %zu bytes; use a relative one",
+				sizeof(a->sun_path) - 1);
 	strcpy(a->sun_path, path);
 	return 0;
 }
 
-static int new_socket(char *why, size_t why_size)
+static int new_socket(struct xvt_error *why)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd >= 0)
 		return fd;
-	snprintf(why, why_size, "no socket: %s", strerror(errno));
-	return -errno;
+	return xvt_fail(why, -errno, "no socket: %s", strerror(errno));
 }
 
-int xvt_socket_connect(const char *path, char *why, size_t why_size)
+int xvt_socket_connect(const char *path, struct xvt_error *why)
 {
 	struct sockaddr_un a;
-	int fd, err = address(path, &a, why, why_size);
+	int fd, err = address(path, &a, why);
 
 	if (err)
 		return err;
-	fd = new_socket(why, why_size);
+	fd = new_socket(why);
 	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fd;
 	err = -errno;
 	close(fd);
-	snprintf(why, why_size, "cannot connect: %s%s", strerror(-err),
-		 err == -EACCES ? "; be root, or a user who may write to it (ls -l)" : "");
-	return err;
+	return xvt_fail(why, err, "cannot connect: %s%s", strerror(-err),
+			err == -EACCES ? "; be root, or a user who may write to it (ls -l)" : "");
 }
 
 /* ------------------------------------------------------------------ the folder */
@@ -119,18 +116,16 @@ static bool is_left(int connection)
 /* Returns 1 for a socket without a listener, 0 if the path does not exist, -EEXIST for another kind
  * of file, -EADDRINUSE for a socket with a listener, -EAGAIN if that has ended and is still to be
  * closed, or another -errno. */
-static int stale(const char *path, char *why, size_t why_size)
+static int stale(const char *path, struct xvt_error *why)
 {
 	struct stat st;
 	int fd, err;
 
 	if (lstat(path, &st))
 		return 0;
-	if (!S_ISSOCK(st.st_mode)) {
-		snprintf(why, why_size, "exists, and is no socket");
-		return -EEXIST;
-	}
-	fd = xvt_socket_connect(path, why, why_size);
+	if (!S_ISSOCK(st.st_mode))
+		return xvt_fail(why, -EEXIST, "exists, and is no socket");
+	fd = xvt_socket_connect(path, why);
 	if (fd == -ECONNREFUSED)
 		return 1;
 	if (fd == -ENOENT)
@@ -138,8 +133,7 @@ static int stale(const char *path, char *why, size_t why_size)
 	err = fd >= 0 && is_left(fd) ? -EAGAIN : -EADDRINUSE;
 	if (fd >= 0)
 		close(fd);
-	snprintf(why, why_size, "another process listens there already; give another path");
-	return err;
+	return xvt_fail(why, err, "another process listens there already; give another path");
 }
 
 void xvt_socket_tidy(const char *dir, bool (*ours)(const char *name))
@@ -147,13 +141,14 @@ void xvt_socket_tidy(const char *dir, bool (*ours)(const char *name))
 	const int lock = lock_folder(dir);
 	DIR *d = opendir(dir);
 	struct dirent *e;
-	char path[PATH_MAX], why[128];
+	char path[PATH_MAX];
+	struct xvt_error why;
 
 	while (d && (e = readdir(d))) {
 		if (!ours(e->d_name) ||
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
 			continue;
-		if (stale(path, why, sizeof(why)) == 1)
+		if (stale(path, &why) == 1)
 			unlink(path);
 	}
 	if (d)
@@ -163,11 +158,11 @@ void xvt_socket_tidy(const char *dir, bool (*ours)(const char *name))
 
 /* ------------------------------------------------------------------ listening */
 
-static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t mode, char *why,
-		     size_t why_size)
+static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t mode,
+		     struct xvt_error *why)
 {
 	struct stat st;
-	int err = stale(a->sun_path, why, why_size);
+	int err = stale(a->sun_path, why);
 
 	if (err < 0)
 		return err;
@@ -176,8 +171,7 @@ static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t
 	if ((mode && fchmod(l->fd, mode)) || bind(l->fd, (const struct sockaddr *)a, sizeof(*a)) ||
 	    listen(l->fd, BACKLOG) || lstat(a->sun_path, &st)) {
 		err = -errno;
-		snprintf(why, why_size, "cannot listen there: %s", strerror(-err));
-		return err;
+		return xvt_fail(why, err, "cannot listen there: %s", strerror(-err));
 	}
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
@@ -186,7 +180,7 @@ static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t
 
 /* The listener of a process that was killed is there until its helpers have ended, too. */
 static int listen_when_free(struct xvt_listener *l, const struct sockaddr_un *a, mode_t mode,
-			    char *why, size_t why_size)
+			    struct xvt_error *why)
 {
 	const uint64_t end_ns = xvt_monotonic_ns() + XVT_LOCK_START_MS * (uint64_t)1000000;
 	const struct timespec nap = xvt_timespec(LOOK_NS);
@@ -194,7 +188,7 @@ static int listen_when_free(struct xvt_listener *l, const struct sockaddr_un *a,
 
 	for (;;) {
 		lock = lock_folder_of(l->path);
-		err = listen_at(l, a, mode, why, why_size);
+		err = listen_at(l, a, mode, why);
 		unlock_folder(lock);
 		if (err != -EAGAIN || xvt_monotonic_ns() >= end_ns)
 			return err == -EAGAIN ? -EADDRINUSE : err;
@@ -202,25 +196,24 @@ static int listen_when_free(struct xvt_listener *l, const struct sockaddr_un *a,
 	}
 }
 
-int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, char *why,
-		      size_t why_size)
+int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, struct xvt_error *why)
 {
 	struct sockaddr_un a;
-	int err = address(path, &a, why, why_size);
+	int err = address(path, &a, why);
 
 	*l = (struct xvt_listener){ .fd = -1, .spare = -1 };
 	if (err)
 		return err;
-	l->fd = new_socket(why, why_size);
+	l->fd = new_socket(why);
 	if (l->fd < 0)
 		return l->fd;
 	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	l->path = strdup(path);
 	if (l->path) {
-		err = listen_when_free(l, &a, mode, why, why_size);
+		err = listen_when_free(l, &a, mode, why);
 	} else {
 		err = -ENOMEM;
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		xvt_fail(why, 0, "%s", strerror(ENOMEM));
 	}
 	if (err)
 		xvt_socket_unlisten(l);
@@ -228,7 +221,7 @@ int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, cha
 }
 
 int xvt_socket_listen_tcp(struct xvt_listener *l, const struct sockaddr *a, socklen_t len,
-			  char *why, size_t why_size)
+			  struct xvt_error *why)
 {
 	const int yes = 1, wait_s = 1;
 	int err = 0;
@@ -244,7 +237,7 @@ int xvt_socket_listen_tcp(struct xvt_listener *l, const struct sockaddr *a, sock
 	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (!err)
 		return 0;
-	snprintf(why, why_size, "cannot listen there: %s", strerror(-err));
+	xvt_fail(why, 0, "cannot listen there: %s", strerror(-err));
 	xvt_socket_unlisten(l);
 	return err;
 }

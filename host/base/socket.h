@@ -3,6 +3,8 @@
 #ifndef XVT_SOCKET_H
 #define XVT_SOCKET_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -20,19 +22,18 @@ struct xvt_listener {
 
 /* Returns a descriptor, or -errno with the reason in `why` (-ECONNREFUSED: the socket has no
  * listener; -EAGAIN: its backlog is full). */
-int xvt_socket_connect(const char *path, char *why, size_t why_size);
+int xvt_socket_connect(const char *path, struct xvt_error *why);
 
 /*
  * `mode`: permissions of the socket; 0: as the umask says. A socket without a listener was left by
  * a process that was killed, and is replaced. Returns 0, or -errno with the reason in `why`
  * (-EADDRINUSE: the socket has a listener; -EEXIST: the path is not a socket).
  */
-int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, char *why,
-		      size_t why_size);
+int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, struct xvt_error *why);
 
 /* The same at an address of TCP (-EADDRINUSE: another socket has it). */
 int xvt_socket_listen_tcp(struct xvt_listener *l, const struct sockaddr *address, socklen_t len,
-			  char *why, size_t why_size);
+			  struct xvt_error *why);
 
 /*
  * Returns the descriptor of the next client, or -errno. -EAGAIN: no client waits, or a client was

@@ -164,28 +164,28 @@ static bool is_there(const struct attach_options *opt, const char *name, const c
 /* After a device was refused. */
 static void undo_server(const char *region)
 {
-	char why[512];
+	struct xvt_error why;
 
-	if (xvt_bell_server_stop(region, why, sizeof(why)))
-		xvt_error(region, "%s", why);
+	if (xvt_bell_server_stop(region, &why))
+		xvt_error(region, "%s", why.text);
 	else
 		unlink(region);
 }
 
 /* Start the server of a region and plug its device in. Returns 0, or -errno with `why`. */
-static int plug_doorbell(const struct attach_options *opt, const char *region, char *why,
-			 size_t why_size)
+static int plug_doorbell(const struct attach_options *opt, const char *region,
+			 struct xvt_error *why)
 {
 	char server[XVT_PLUG_PATH];
 	uid_t user;
-	int err = xvt_qmp_user(opt->qmp, &user, why, why_size);
+	int err = xvt_qmp_user(opt->qmp, &user, why);
 
 	if (!err)
-		err = xvt_bell_server_start(region, opt->size_bytes, user, why, why_size);
+		err = xvt_bell_server_start(region, opt->size_bytes, user, why);
 	if (err)
 		return err;
 	xvt_bell_server_socket(region, server);
-	err = xvt_qmp_plug_doorbell(opt->qmp, server, opt->bus, why, why_size);
+	err = xvt_qmp_plug_doorbell(opt->qmp, server, opt->bus, why);
 	if (err)
 		undo_server(region);
 	return err;
@@ -193,7 +193,8 @@ static int plug_doorbell(const struct attach_options *opt, const char *region, c
 
 static int attach_by_qmp(const struct attach_options *opt, const char *name)
 {
-	char region[XVT_PLUG_PATH], why[2048];
+	char region[XVT_PLUG_PATH];
+	struct xvt_error why;
 	uint32_t left;
 	int err;
 
@@ -202,11 +203,10 @@ static int attach_by_qmp(const struct attach_options *opt, const char *name)
 	if (is_there(opt, name, region))
 		return XVT_EXIT_FAIL;
 	left = generation_left(region);
-	err = opt->doorbell
-		      ? plug_doorbell(opt, region, why, sizeof(why))
-		      : xvt_qmp_plug(opt->qmp, region, opt->size_bytes, opt->bus, why, sizeof(why));
+	err = opt->doorbell ? plug_doorbell(opt, region, &why)
+			    : xvt_qmp_plug(opt->qmp, region, opt->size_bytes, opt->bus, &why);
 	if (err) {
-		xvt_error(opt->qmp, "%s", why);
+		xvt_error(opt->qmp, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	return await_guest(opt, name, region, left);
@@ -216,8 +216,9 @@ static int attach_by_qmp(const struct attach_options *opt, const char *name)
 static int attach_doorbell(const struct attach_options *opt, const char *name,
 			   struct xvt_domain *domain)
 {
-	char region[XVT_PLUG_PATH], server[XVT_PLUG_PATH], why[2048];
-	int err = xvt_libvirt_find(opt->libvirt_uri, name, domain, why, sizeof(why));
+	char region[XVT_PLUG_PATH], server[XVT_PLUG_PATH];
+	struct xvt_error why;
+	int err = xvt_libvirt_find(opt->libvirt_uri, name, domain, &why);
 
 	if (!err) {
 		xvt_error(name, "it has a region already: %s", domain->region);
@@ -226,35 +227,34 @@ static int attach_doorbell(const struct attach_options *opt, const char *name,
 	if (err == -ENODEV) {
 		if (!xvt_plug_region(domain->name, region) || is_there(opt, name, region))
 			return XVT_EXIT_FAIL;
-		err = xvt_bell_server_start(region, opt->size_bytes, domain->user, why,
-					    sizeof(why));
+		err = xvt_bell_server_start(region, opt->size_bytes, domain->user, &why);
 	}
 	if (err) {
-		xvt_error(name, "%s", why);
+		xvt_error(name, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	xvt_bell_server_socket(region, server);
-	err = xvt_libvirt_attach(opt->libvirt_uri, name, 0, server, opt->config, domain, why,
-				 sizeof(why));
+	err = xvt_libvirt_attach(opt->libvirt_uri, name, 0, server, opt->config, domain, &why);
 	if (!err)
 		return XVT_EXIT_OK;
 	undo_server(region);
-	xvt_error(name, "%s", why);
+	xvt_error(name, "%s", why.text);
 	return XVT_EXIT_FAIL;
 }
 
 static int attach_plain(const struct attach_options *opt, const char *name,
 			struct xvt_domain *domain, uint32_t *left)
 {
-	char region[XVT_PLUG_PATH], why[512];
+	char region[XVT_PLUG_PATH];
+	struct xvt_error why;
 
-	if (xvt_libvirt_find(opt->libvirt_uri, name, domain, why, sizeof(why)) == -ENODEV &&
+	if (xvt_libvirt_find(opt->libvirt_uri, name, domain, &why) == -ENODEV &&
 	    xvt_plug_region(domain->name, region))
 		*left = generation_left(region);
 	if (!xvt_libvirt_attach(opt->libvirt_uri, name, opt->size_bytes / MIB, NULL, opt->config,
-				domain, why, sizeof(why)))
+				domain, &why))
 		return XVT_EXIT_OK;
-	xvt_error(name, "%s", why);
+	xvt_error(name, "%s", why.text);
 	return XVT_EXIT_FAIL;
 }
 
@@ -262,10 +262,9 @@ static int attach_plain(const struct attach_options *opt, const char *name,
  */
 static bool may_ask(const struct attach_options *opt, const char *name, struct xvt_domain *domain)
 {
-	char why[512];
+	struct xvt_error why;
 
-	if (!opt->request[0] ||
-	    xvt_libvirt_find(opt->libvirt_uri, name, domain, why, sizeof(why)) != -ESRCH)
+	if (!opt->request[0] || xvt_libvirt_find(opt->libvirt_uri, name, domain, &why) != -ESRCH)
 		return true;
 	xvt_error(name,
 		  "it does not run, so its guest cannot be asked for events, and nothing is "
@@ -277,7 +276,7 @@ static bool may_ask(const struct attach_options *opt, const char *name, struct x
 static int attach(const struct attach_options *opt, const char *name)
 {
 	struct xvt_domain domain;
-	char why[512];
+	struct xvt_error why;
 	uint32_t left = 0;
 	int status = XVT_EXIT_FAIL;
 
@@ -286,7 +285,7 @@ static int attach(const struct attach_options *opt, const char *name)
 				       : attach_plain(opt, name, &domain, &left);
 	if (status != XVT_EXIT_OK)
 		return status;
-	if (xvt_libvirt_has_region(opt->libvirt_uri, name, why, sizeof(why)) != 1) {
+	if (xvt_libvirt_has_region(opt->libvirt_uri, name, &why) != 1) {
 		printf("%s: defined; the domain has %s from its next start on\n", name,
 		       domain.region);
 		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;

@@ -33,8 +33,8 @@ static const struct xvt_opt options[] = {
 struct asking {
 	const struct control_options *opt;
 	struct xvt_out *out;
-	char error[512];  /* the recorder's refusal, and why */
-	bool ended, said; /* said: something was printed */
+	struct xvt_error error; /* the recorder's refusal, and why */
+	bool ended, said;	/* said: something was printed */
 };
 
 static void put_names(struct xvt_out *o, const struct xvt_json_value *array, const char *before)
@@ -79,13 +79,13 @@ static bool put_line(struct xvt_out *o, const struct xvt_json_value *v)
 static int on_line(void *arg, const char *line, size_t len)
 {
 	struct asking *a = arg;
-	struct xvt_json_value *v = xvt_json_parse(line, len, a->error, sizeof(a->error));
+	struct xvt_json_value *v = xvt_json_parse(line, len, &a->error);
 	const char *error = xvt_json_text(xvt_json_get(v, "error"));
 
 	if (!v)
 		return -EBADMSG;
 	if (error)
-		xvt_text_clean(a->error, sizeof(a->error), error, strlen(error));
+		xvt_text_clean(a->error.text, sizeof(a->error.text), error, strlen(error));
 	else if (!a->opt->json)
 		a->said |= put_line(a->out, v);
 	a->ended |= error || xvt_answer_true(v, "end");
@@ -122,7 +122,8 @@ static int ask(const struct control_options *opt, const char *path, char **words
 	const char *what = words[0];
 	static struct xvt_out out;
 	struct asking a = { .opt = opt, .out = &out };
-	char *line = request_line(what, words + 1, n), why[256] = "";
+	char *line = request_line(what, words + 1, n);
+	struct xvt_error why = { "" };
 	int err = xvt_out_open(&out, "-"), more;
 
 	if (!err && line && strlen(line) >= XVT_SERVER_REQUEST_MAX) {
@@ -132,20 +133,19 @@ static int ask(const struct control_options *opt, const char *path, char **words
 		return XVT_EXIT_USAGE;
 	}
 	if (!err)
-		err = line ? xvt_control_ask(path, line, TIMEOUT_MS, on_line, &a, why, sizeof(why))
-			   : -ENOMEM;
+		err = line ? xvt_control_ask(path, line, TIMEOUT_MS, on_line, &a, &why) : -ENOMEM;
 	free(line);
 	more = xvt_out_close(&out);
 	err = err ? err : more;
 	if (!err && !a.ended)
 		xvt_error(path, "the recorder ended before it answered");
-	else if (a.error[0])
-		xvt_error(what, "%s", a.error);
+	else if (a.error.text[0])
+		xvt_error(what, "%s", a.error.text);
 	else if (!err && !a.said && !opt->json)
 		xvt_error(what, "the recorder's answer is one for programs: --json prints it; "
 				"`xvtrace status` and `xvtrace top` show its state");
 	else if (err)
-		xvt_error(path, "%s%s", why[0] ? why : strerror(-err),
+		xvt_error(path, "%s%s", why.text[0] ? why.text : strerror(-err),
 			  err == -ECONNREFUSED ? "; the recorder that listened there has died"
 					       : "");
 	else

@@ -37,7 +37,7 @@ struct waiting {
 	const struct detach_options *opt;
 	const char *name;
 	int has; /* the machine has the device; or -errno */
-	char why[512];
+	struct xvt_error why;
 };
 
 static bool is_out(void *arg)
@@ -45,11 +45,10 @@ static bool is_out(void *arg)
 	struct waiting *w = arg;
 
 	if (w->opt->qmp) {
-		w->has = xvt_qmp_unplugged(w->opt->qmp, w->why, sizeof(w->why));
+		w->has = xvt_qmp_unplugged(w->opt->qmp, &w->why);
 		w->has = w->has < 0 ? w->has : !w->has;
 	} else {
-		w->has = xvt_libvirt_has_region(w->opt->libvirt_uri, w->name, w->why,
-						sizeof(w->why));
+		w->has = xvt_libvirt_has_region(w->opt->libvirt_uri, w->name, &w->why);
 	}
 	return w->has <= 0;
 }
@@ -61,8 +60,8 @@ static int take_out(struct waiting *w, char region[XVT_PLUG_PATH])
 	int err;
 
 	if (w->opt->qmp)
-		return xvt_qmp_unplug(w->opt->qmp, w->why, sizeof(w->why));
-	err = xvt_libvirt_detach(w->opt->libvirt_uri, w->name, &domain, w->why, sizeof(w->why));
+		return xvt_qmp_unplug(w->opt->qmp, &w->why);
+	err = xvt_libvirt_detach(w->opt->libvirt_uri, w->name, &domain, &w->why);
 	snprintf(region, XVT_PLUG_PATH, "%s", domain.region);
 	return err;
 }
@@ -122,11 +121,10 @@ static int find_left_file(struct waiting *w, char region[XVT_PLUG_PATH])
 		 w->name);
 	if (strchr(w->name, '/') || lstat(region, &st) || !S_ISREG(st.st_mode))
 		return -ENODEV;
-	if (is_used(region, &(struct xvt_mapped_file){ st.st_dev, st.st_ino })) {
-		snprintf(w->why, sizeof(w->why),
-			 "it has no region, and %.300s is in use by another process", region);
-		return -EBUSY;
-	}
+	if (is_used(region, &(struct xvt_mapped_file){ st.st_dev, st.st_ino }))
+		return xvt_fail(&w->why, -EBUSY,
+				"it has no region, and %.300s is in use by another process",
+				region);
 	return 0;
 }
 
@@ -148,12 +146,12 @@ static bool may_have_left(const struct waiting *w, int err)
 /* Remove what is left of a region without a device. Returns an exit status. */
 static int remove_region(const char *region)
 {
-	char why[512];
+	struct xvt_error why;
 
 	if (!region[0])
 		return XVT_EXIT_OK;
-	if (xvt_bell_server_stop(region, why, sizeof(why))) {
-		xvt_error(region, "the device is out, but %s", why);
+	if (xvt_bell_server_stop(region, &why)) {
+		xvt_error(region, "the device is out, but %s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	/* QEMU leaves the file. A recorder that has it open reads what is left in it. */
@@ -179,7 +177,7 @@ static int detach(const struct detach_options *opt, const char *name)
 	if (left)
 		err = find_left_file(&w, region);
 	if (err) {
-		xvt_error(name, "%s", w.why);
+		xvt_error(name, "%s", w.why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (!left && !xvt_plug_wait(is_out, &w, opt->timeout_ns)) {
@@ -188,7 +186,7 @@ static int detach(const struct detach_options *opt, const char *name)
 		return XVT_EXIT_FAIL;
 	}
 	if (w.has < 0) {
-		xvt_error(name, "%s", w.why);
+		xvt_error(name, "%s", w.why.text);
 		return XVT_EXIT_FAIL;
 	}
 	return remove_region(region);

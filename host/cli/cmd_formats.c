@@ -81,10 +81,10 @@ static int print_json(const struct xvt_formats_cache *c)
 
 static int store(const struct xvt_formats *f, const struct xvt_import_result *result, bool quiet)
 {
-	char why[512];
+	struct xvt_error why;
 
-	if (xvt_formats_cache_store(f, why, sizeof(why))) {
-		xvt_error("formats", "%s", why);
+	if (xvt_formats_cache_store(f, &why)) {
+		xvt_error("formats", "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (result->unreadable)
@@ -122,7 +122,7 @@ static int make(const struct formats_opts *opts)
 	else
 		err = xvt_formats_apart(&f, confine, import, opts->import, &result);
 	if (err) {
-		xvt_error(from, "%s", result.why);
+		xvt_error(from, "%s", result.why.text);
 		return XVT_EXIT_FAIL;
 	}
 	status = store(&f, &result, opts->quiet);
@@ -132,23 +132,23 @@ static int make(const struct formats_opts *opts)
 
 static int remove_kernel(const struct xvt_formats_cache *c, const char *kernel)
 {
-	char why[512];
-	const struct xvt_formats *f = xvt_formats_cache_find(c, kernel, why, sizeof(why));
+	struct xvt_error why;
+	const struct xvt_formats *f = xvt_formats_cache_find(c, kernel, &why);
 
-	if (f && !xvt_formats_cache_remove(f, why, sizeof(why)))
+	if (f && !xvt_formats_cache_remove(f, &why))
 		return XVT_EXIT_OK;
-	xvt_error("--remove", "%s", why);
+	xvt_error("--remove", "%s", why.text);
 	return XVT_EXIT_FAIL;
 }
 
 static int with_cache(const struct formats_opts *opts)
 {
 	struct xvt_formats_cache c;
-	char why[512];
+	struct xvt_error why;
 	int status;
 
-	if (xvt_formats_cache_read(&c, why, sizeof(why))) {
-		xvt_error("formats", "%s", why);
+	if (xvt_formats_cache_read(&c, &why)) {
+		xvt_error("formats", "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (c.left_out[0])

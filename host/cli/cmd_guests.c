@@ -223,7 +223,7 @@ static const char *problem_of(const struct guest *g)
 	if (!g->domain.region[0])
 		return "no region: `xvtrace attach` gives it one";
 	if (g->look.err && g->look.err != -EAGAIN)
-		return g->look.why;
+		return g->look.why.text;
 	if (!g->look.has_writer)
 		return "no machine has it open; `xvtrace salvage` reads what was left in it";
 	if (g->look.err == -EAGAIN)
@@ -626,15 +626,15 @@ static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
 	struct guests_options opt = { 0 };
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), status, no_libvirt;
 	struct guests all = { 0 };
-	char why[512];
+	struct xvt_error why;
 
 	if (first < 0)
 		return xvt_opt_exit_status(first);
 	if (!check(&opt, argc - first, argv + first))
 		return XVT_EXIT_USAGE;
-	no_libvirt = xvt_libvirt_domains(opt.libvirt_uri, on_domain, &all, why, sizeof(why));
+	no_libvirt = xvt_libvirt_domains(opt.libvirt_uri, on_domain, &all, &why);
 	if (no_libvirt && opt.libvirt_uri) {
-		xvt_error(opt.libvirt_uri, "%s", why);
+		xvt_error(opt.libvirt_uri, "%s", why.text);
 		forget(&all);
 		return XVT_EXIT_FAIL;
 	}
@@ -642,9 +642,9 @@ static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
 	ask_recorders(&all);
 	if (opt.events)
 		status = show_events(&all, &opt, first < argc ? argv[first] : NULL,
-				     no_libvirt ? why : NULL);
+				     no_libvirt ? why.text : NULL);
 	else
-		status = show(&all, &opt, no_libvirt ? why : NULL);
+		status = show(&all, &opt, no_libvirt ? why.text : NULL);
 	forget(&all);
 	return status;
 }

@@ -51,7 +51,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct order_opts opts = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status = XVT_EXIT_OK;
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	if (at < 0)
 		return xvt_opt_exit_status(at);
@@ -62,8 +62,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!xvt_output_ok(opts.output ? opts.output : argv[at]) || !xvt_standard_input(&argv[at]))
 		return XVT_EXIT_USAGE;
 	xvt_confine(true);
-	if (xvt_trace_open(&t, argv[at], why, sizeof(why))) {
-		xvt_error(argv[at], "%s", why);
+	if (xvt_trace_open(&t, argv[at], &why)) {
+		xvt_error(argv[at], "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (opts.output || xvt_is_loose(t) || t->damage_count)

@@ -315,7 +315,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvtrace *trace;
 	const char *const *paths;
 	unsigned int flags;
-	char why[256];
+	struct xvt_error why;
 	size_t count;
 	pid_t writer;
 
@@ -336,8 +336,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 				   "things; give one of them");
 		return XVT_EXIT_USAGE;
 	}
-	if (xvt_query_load(why, sizeof(why))) {
-		xvt_error("query", "%s", why);
+	if (xvt_query_load(&why)) {
+		xvt_error("query", "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (!xvt_standard_inputs(argc - 1 - at, argv + at))

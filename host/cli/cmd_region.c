@@ -365,7 +365,7 @@ static int show_json(const struct xvt_host_region *r)
 static int show(const char *path, bool json)
 {
 	struct xvt_host_region r;
-	char why[256];
+	struct xvt_error why;
 	int err = xvt_host_region_open(&r, path, false);
 
 	if (err) {
@@ -374,8 +374,8 @@ static int show(const char *path, bool json)
 	}
 	err = xvt_host_region_check(&r);
 	if (err) {
-		xvt_fault_text(&r.fault, why, sizeof(why));
-		xvt_error(path, "%s%s", why, xvt_region_hint(err));
+		xvt_fault_text(&r.fault, why.text, sizeof(why.text));
+		xvt_error(path, "%s%s", why.text, xvt_region_hint(err));
 		xvt_host_region_close(&r);
 		return XVT_EXIT_FAIL;
 	}

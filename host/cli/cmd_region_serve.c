@@ -71,17 +71,16 @@ static int serve(struct xvt_loop *loop, const char *path, const char *socket_pat
 	struct ender end = { .op.done = on_signal };
 	struct xvt_doorbell_server *server;
 	int signals = signal_fd(), err;
-	char why[256];
+	struct xvt_error why;
 
 	err = signals < 0 ? -errno : xvt_loop_poll(loop, &end.op, signals, POLLIN);
 	if (err) {
 		xvt_error("region serve", "cannot wait for signals: %s", strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
-	err = xvt_doorbell_server_open(&server, loop, socket_path, region, vectors, why,
-				       sizeof(why));
+	err = xvt_doorbell_server_open(&server, loop, socket_path, region, vectors, &why);
 	if (err) {
-		xvt_error(socket_path, "%s", why);
+		xvt_error(socket_path, "%s", why.text);
 		close(signals);
 		return XVT_EXIT_FAIL;
 	}

@@ -53,7 +53,7 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), status, err;
 	struct xvt_recording rec = { .command = "salvage", .output = opt.output };
 	struct xvt_salvaged sum;
-	char why[256];
+	struct xvt_error why;
 
 	if (first < 0)
 		return xvt_opt_exit_status(first);
@@ -68,9 +68,9 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 		return status;
 	xvt_confine_loop();
 	err = xvt_session_salvage(rec.session, argv[first], opt.name, xvt_confine_opened_output,
-				  &sum, why, sizeof(why));
+				  &sum, &why);
 	if (err)
-		xvt_error(argv[first], "%s%s", why, xvt_region_hint(err));
+		xvt_error(argv[first], "%s%s", why.text, xvt_region_hint(err));
 	else if (!opt.quiet)
 		report(&sum);
 	if (!err && opt.name)

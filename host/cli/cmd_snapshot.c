@@ -70,15 +70,16 @@ static const struct xvt_opt options[] = {
 /* Machines that have no event are watched, too. One that cannot be is recorded all the same. */
 static void tell_machines(struct xvt_session *s, struct xvt_armed *watched)
 {
-	char why[512];
+	struct xvt_error why;
 	struct xvt_vm *vm;
 	size_t i;
 
 	for (i = 0; watched && (vm = xvt_session_vm(s, i)); i++) {
 		if (xvt_armed_takes(watched, xvt_session_vm_name(vm), xvt_session_vm_path(vm),
-				    xvt_session_vm_uuid(vm), xvt_session_vm_rings_most(vm), why,
-				    sizeof(why)) < 0)
-			xvt_warn("--when", "%s is not watched: %s", xvt_session_vm_name(vm), why);
+				    xvt_session_vm_uuid(vm), xvt_session_vm_rings_most(vm),
+				    &why) < 0)
+			xvt_warn("--when", "%s is not watched: %s", xvt_session_vm_name(vm),
+				 why.text);
 	}
 }
 
@@ -87,15 +88,14 @@ static void tell_machines(struct xvt_session *s, struct xvt_armed *watched)
 static int add_known(const struct snapshot_options *opt, struct xvt_session *s,
 		     const struct xvt_armed *watched)
 {
-	char why[512];
+	struct xvt_error why;
 	size_t i, n = 0;
 
 	for (i = 0; i < xvt_armed_count(watched); i++) {
 		const struct xvt_armed_machine *m = xvt_armed_at(watched, i);
 
-		if (xvt_session_add_rings(s, m->name, m->path, NULL, true, m->rings_most, why,
-					  sizeof(why))) {
-			xvt_error(m->name, "left out: %s", why);
+		if (xvt_session_add_rings(s, m->name, m->path, NULL, true, m->rings_most, &why)) {
+			xvt_error(m->name, "left out: %s", why.text);
 			continue;
 		}
 		xvt_machine_trust(s, &opt->machines, m->name);

@@ -157,15 +157,14 @@ static bool takes_utf8(void)
 /* Returns 0, or -errno. */
 static int watch(struct xvt_top *t, const struct top_options *opt)
 {
-	char why[256] = "";
+	struct xvt_error why = { "" };
 	int err;
 
 	if (opt->batch || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return print_tables(t, opt);
-	err = xvt_top_screen(t, opt->control, opt->delay_ns, opt->count, opt->colour, why,
-			     sizeof(why));
-	if (err && why[0]) {
-		xvt_note("%s; the tables follow one below the other (-b)", why);
+	err = xvt_top_screen(t, opt->control, opt->delay_ns, opt->count, opt->colour, &why);
+	if (err && why.text[0]) {
+		xvt_note("%s; the tables follow one below the other (-b)", why.text);
 		err = print_tables(t, opt);
 	}
 	return err;

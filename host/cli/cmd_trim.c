@@ -250,7 +250,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvt_trace *t;
 	const char *path;
 	bool *machines;
-	char why[512];
+	struct xvt_error why;
 
 	if (at < 0)
 		return xvt_opt_exit_status(at);
@@ -260,8 +260,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!path || !check_opts(&opts, path))
 		return XVT_EXIT_USAGE;
 	xvt_confine(true);
-	if (xvt_set_open(&t, path, false, why, sizeof(why))) {
-		xvt_error(path, "%s", why);
+	if (xvt_set_open(&t, path, false, &why)) {
+		xvt_error(path, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	machines = take_machines(&opts.vm, t);

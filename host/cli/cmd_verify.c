@@ -143,12 +143,12 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 	struct xvt_trace *t;
 	uint64_t violations;
 	pid_t writer;
-	char why[256];
+	struct xvt_error why;
 	bool checked;
 	int status, err;
 
-	if (xvt_trace_open(&t, path, why, sizeof(why))) {
-		xvt_error(path, "%s", why);
+	if (xvt_trace_open(&t, path, &why)) {
+		xvt_error(path, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	writer = t->ended ? 0 : xvt_beside_writer(path);
@@ -227,13 +227,13 @@ static int verify_set(const char *folder, const struct verify_opts *opts)
 {
 	struct set set = { 0 };
 	struct xvt_set_list list;
-	char why[512];
+	struct xvt_error why;
 	int status = XVT_EXIT_OK, err = xvt_set_list(folder, &list);
 
 	if (err) {
 		if (err == -ENOENT)
-			xvt_set_why_none(folder, why, sizeof(why));
-		xvt_error(folder, "%s", err == -ENOENT ? why : strerror(-err));
+			xvt_set_why_none(folder, &why);
+		xvt_error(folder, "%s", err == -ENOENT ? why.text : strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
 	for (size_t i = 0; i < list.count; i++) {

@@ -145,23 +145,23 @@ int xvt_doctor_guest(const struct xvt_stock_request *request, bool json)
 	static struct xvt_stock_plan plan;
 	static struct xvt_out out;
 	const char *what;
-	char why[512];
-	const int refused = xvt_stock_plan(request, &plan, &what, why, sizeof(why));
+	struct xvt_error why;
+	const int refused = xvt_stock_plan(request, &plan, &what, &why);
 	int err = 0, end_err;
 
 	if (refused == -EINVAL) {
-		xvt_error(what, "%s", why);
+		xvt_error(what, "%s", why.text);
 		return XVT_EXIT_USAGE;
 	}
 	if (refused && !json) {
 		xvt_error("doctor", "Linux %u.%u%s%s: %s", plan.major, plan.minor,
 			  request->device ? ", --device " : "",
-			  request->device ? xvt_stock_device_name(request->device) : "", why);
+			  request->device ? xvt_stock_device_name(request->device) : "", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	err = xvt_out_open(&out, "-");
 	if (!err && json)
-		err = write_json(&out, request, &plan, refused ? why : NULL);
+		err = write_json(&out, request, &plan, refused ? why.text : NULL);
 	else if (!err)
 		put_plan(&out, request, &plan);
 	end_err = xvt_out_close(&out);

@@ -67,18 +67,18 @@ static void add_on(struct asking *a)
 /* ------------------------------------------------------------------ by a recorder */
 
 struct heard {
-	char error[512];
+	struct xvt_error error;
 	bool end;
 };
 
 static int on_line(void *arg, const char *line, size_t len)
 {
 	struct heard *h = arg;
-	struct xvt_json_value *v = xvt_json_parse(line, len, h->error, sizeof(h->error));
+	struct xvt_json_value *v = xvt_json_parse(line, len, &h->error);
 	const char *error = xvt_json_text(xvt_json_get(v, "error"));
 
 	if (error)
-		snprintf(h->error, sizeof(h->error), "%s", error);
+		xvt_fail(&h->error, 0, "%s", error);
 	h->end |= xvt_answer_true(v, "end");
 	xvt_json_forget(v);
 	return v ? 0 : -EBADMSG;
@@ -111,7 +111,8 @@ static bool ask_recorder(struct asking *a, pid_t pid)
 {
 	const size_t name = strlen(a->name);
 	struct heard heard = { .end = false };
-	char dir[2048], path[4096], why[256] = "", *line;
+	char dir[2048], path[4096], *line;
+	struct xvt_error why = { "" };
 	int err = -ENOMEM;
 
 	if (pid <= 0 || !xvt_control_dir(dir, sizeof(dir)))
@@ -121,20 +122,21 @@ static bool ask_recorder(struct asking *a, pid_t pid)
 		return false;
 	line = control_line(a);
 	if (line)
-		err = xvt_control_ask(path, line, a->timeout_ms, on_line, &heard, why, sizeof(why));
+		err = xvt_control_ask(path, line, a->timeout_ms, on_line, &heard, &why);
 	free(line);
-	if (heard.error[0])
+	if (heard.error.text[0])
 		xvt_error(a->name, "%s",
-			  heard.error + (!strncmp(heard.error, a->name, name) &&
-							 !strncmp(heard.error + name, ": ", 2)
-						 ? name + 2
-						 : 0));
+			  heard.error.text +
+				  (!strncmp(heard.error.text, a->name, name) &&
+						   !strncmp(heard.error.text + name, ": ", 2)
+					   ? name + 2
+					   : 0));
 	else if (err || !heard.end)
 		xvt_error(a->name, "its recorder, process %d, does not answer: %s", (int)pid,
-			  why[0] ? why
-			  : err	 ? strerror(-err)
-				 : "it has ended");
-	a->failed = heard.error[0] || err || !heard.end;
+			  why.text[0] ? why.text
+			  : err	      ? strerror(-err)
+				      : "it has ended");
+	a->failed = heard.error.text[0] || err || !heard.end;
 	for (; !a->failed && *a->line; a->line += strcspn(a->line, "\n") + 1)
 		add_on(a);
 	a->state = OVER;
@@ -163,24 +165,24 @@ static void ask_busy(struct asking *a)
 /* Claims the region, for the exchange. Returns false after an error message. */
 static bool claim(struct asking *a)
 {
-	char why[256];
+	struct xvt_error why;
 	int err;
 
 	if (a->region.map)
 		return true;
 	err = xvt_host_region_open(&a->region, a->path, true);
-	snprintf(why, sizeof(why), "%s", err ? xvt_host_region_open_why(err) : "");
+	xvt_fail(&why, 0, "%s", err ? xvt_host_region_open_why(err) : "");
 	if (!err) {
 		err = xvt_host_region_check(&a->region);
 		if (err)
-			xvt_fault_text(&a->region.fault, why, sizeof(why));
+			xvt_fault_text(&a->region.fault, why.text, sizeof(why.text));
 	}
 	if (!err && a->region.hdr.kind != XVT_KIND_LINUX) {
-		snprintf(why, sizeof(why), "its writer is no kernel: it chooses its events itself");
-		err = -EOPNOTSUPP;
+		err = xvt_fail(&why, -EOPNOTSUPP,
+			       "its writer is no kernel: it chooses its events itself");
 	}
 	if (err) {
-		xvt_error(a->name, "its guest is not asked for events: %s", why);
+		xvt_error(a->name, "its guest is not asked for events: %s", why.text);
 		fail(a);
 	} else if (xvt_host_region_claim(&a->region, XVT_LOCK_START_MS)) {
 		err = -EBUSY;

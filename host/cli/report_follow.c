@@ -187,11 +187,12 @@ static int follow_set(struct follow *f, const char *folder, uint32_t number)
 {
 	uint32_t next;
 	int status = XVT_EXIT_OK;
-	char path[4096], why[512];
+	char path[4096];
+	struct xvt_error why;
 
 	if (!number) {
-		xvt_set_why_none(folder, why, sizeof(why));
-		xvt_error(folder, "%s", why);
+		xvt_set_why_none(folder, &why);
+		xvt_error(folder, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	for (; number && !status && !is_enough(f); number = next) {

@@ -44,19 +44,9 @@ struct xvt_clock_exact {
 	bool denied; /* the mappings of some process could not be read */
 };
 
-static int reason(const struct xvt_kvm_paths *paths, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int reason(const struct xvt_kvm_paths *paths, int err, const char *format, ...)
+static struct xvt_error *why_of(const struct xvt_kvm_paths *paths)
 {
-	va_list args;
-
-	if (!paths || !paths->why)
-		return err;
-	va_start(args, format);
-	vsnprintf(paths->why, paths->why_size, format, args);
-	va_end(args);
-	return err;
+	return paths ? paths->why : NULL;
 }
 
 static const char *proc_of(const struct xvt_kvm_paths *paths)
@@ -474,19 +464,21 @@ int xvt_kvm_find(const struct xvt_kvm_paths *paths, char *path, size_t size)
 	int err = find_debugfs(paths, debugfs, sizeof(debugfs));
 
 	if (err == -ENODEV)
-		return reason(paths, err,
-			      "debugfs, where KVM tells clock offsets, is not mounted; mount -t "
-			      "debugfs debugfs /sys/kernel/debug");
+		return xvt_fail(why_of(paths), err,
+				"debugfs, where KVM tells clock offsets, is not mounted; mount -t "
+				"debugfs debugfs /sys/kernel/debug");
 	if (!err && snprintf(path, size, "%s/kvm", debugfs) >= (int)size)
 		err = -ENAMETOOLONG;
 	if (!err && stat(path, &st))
 		err = -errno;
 	if (err == -EACCES || err == -EPERM)
-		return reason(paths, -EACCES,
-			      "only root may read KVM's clock offsets in %s; run as root", debugfs);
+		return xvt_fail(why_of(paths), -EACCES,
+				"only root may read KVM's clock offsets in %s; run as root",
+				debugfs);
 	if (err == -ENOENT)
-		return reason(paths, err, "KVM tells no clock offsets: there is no %s", path);
-	return err ? reason(paths, err, "KVM's clock offsets: %s", strerror(-err)) : 0;
+		return xvt_fail(why_of(paths), err, "KVM tells no clock offsets: there is no %s",
+				path);
+	return err ? xvt_fail(why_of(paths), err, "KVM's clock offsets: %s", strerror(-err)) : 0;
 }
 
 static void kvm_close(struct xvt_clock_exact *s)
@@ -524,15 +516,16 @@ static int look(struct xvt_clock_exact *s, const struct xvt_kvm_paths *paths)
 	int err = refresh(s);
 
 	if (err == -EACCES || err == -EPERM)
-		return reason(paths, -EACCES, "only root may read %s; run as root", s->kvm);
+		return xvt_fail(why_of(paths), -EACCES, "only root may read %s; run as root",
+				s->kvm);
 	if (err)
-		return reason(paths, err, "%s: %s", s->kvm, strerror(-err));
+		return xvt_fail(why_of(paths), err, "%s: %s", s->kvm, strerror(-err));
 	if (any_maps(s))
 		return 0;
 	if (s->denied)
-		return reason(paths, -EACCES,
-			      "may not see which files the VMMs map in %s; run as root", s->proc);
-	return reason(paths, -ENODEV, "no virtual machine in %s maps the region", s->kvm);
+		return xvt_fail(why_of(paths), -EACCES,
+				"may not see which files the VMMs map in %s; run as root", s->proc);
+	return xvt_fail(why_of(paths), -ENODEV, "no virtual machine in %s maps the region", s->kvm);
 }
 
 static int kvm_open(struct xvt_clock_exact **out, int region_fd, const void *arg)
@@ -543,7 +536,7 @@ static int kvm_open(struct xvt_clock_exact **out, int region_fd, const void *arg
 	int err;
 
 	if (fstat(region_fd, &st))
-		return reason(paths, -errno, "the region: %s", strerror(errno));
+		return xvt_fail(why_of(paths), -errno, "the region: %s", strerror(errno));
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;

@@ -23,14 +23,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "clock/exact.h"
 
 /* The argument of open(); NULL is the same as all zero. */
 struct xvt_kvm_paths {
-	const char *debugfs; /* NULL: taken from PROC/mounts */
-	const char *proc;    /* NULL: /proc */
-	char *why;	     /* receives a reason for the user when open() fails; may be NULL */
-	size_t why_size;
+	const char *debugfs;   /* NULL: taken from PROC/mounts */
+	const char *proc;      /* NULL: /proc */
+	struct xvt_error *why; /* receives a reason for the user when open() fails; may be NULL */
 };
 
 /*

@@ -107,7 +107,7 @@ struct xvt_answer_sums xvt_answer_sum(const struct xvt_answer *a, size_t first, 
 static int on_line(void *arg, const char *line, size_t len)
 {
 	struct xvt_answer *a = arg;
-	struct xvt_json_value **grown, *v = xvt_json_parse(line, len, a->why, sizeof(a->why));
+	struct xvt_json_value **grown, *v = xvt_json_parse(line, len, &a->why);
 	const char *error = xvt_json_text(xvt_json_get(v, "error"));
 
 	if (!v)
@@ -115,7 +115,7 @@ static int on_line(void *arg, const char *line, size_t len)
 	if (error || xvt_answer_true(v, "end")) {
 		a->ended = !error;
 		if (error)
-			snprintf(a->why, sizeof(a->why), "%s", error);
+			xvt_fail(&a->why, 0, "%s", error);
 		xvt_json_forget(v);
 		return error ? -EPROTO : 0;
 	}
@@ -140,17 +140,16 @@ static void forget(struct xvt_answer *a)
 /* Returns 0, or -errno with the reason in a->why. */
 static int ask(struct xvt_answer *a, const char *path)
 {
-	char why[256] = "";
+	struct xvt_error why = { "" };
 	int err;
 
 	*a = (struct xvt_answer){ .n = 0 };
-	err = xvt_control_ask(path, "{\"do\":\"status\"}", TIMEOUT_MS, on_line, a, why,
-			      sizeof(why));
-	if (!a->why[0])
-		snprintf(a->why, sizeof(a->why), "%s", why);
+	err = xvt_control_ask(path, "{\"do\":\"status\"}", TIMEOUT_MS, on_line, a, &why);
+	if (!a->why.text[0])
+		xvt_fail(&a->why, 0, "%s", why.text);
 	if (!err && (!a->ended || !a->n)) {
 		err = a->n ? -EBADMSG : -EPIPE; /* no line: the recorder is ending */
-		snprintf(a->why, sizeof(a->why), "it ended in the middle of its answer");
+		xvt_fail(&a->why, 0, "it ended in the middle of its answer");
 	}
 	if (err)
 		forget(a);
@@ -211,7 +210,7 @@ static int ask_one(struct xvt_answers *all, const char *path, bool must)
 		return add(all, &a);
 	if (!must && not_ours(err))
 		return 0;
-	say(all, path, "%s%s", a.why,
+	say(all, path, "%s%s", a.why.text,
 	    err == -ECONNREFUSED ? "; the recorder that listened there has died" : "");
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/out.h"
 
@@ -19,7 +20,7 @@ struct xvt_answer {
 	struct xvt_json_value **lines;
 	size_t n;
 	bool ended;
-	char why[256];
+	struct xvt_error why;
 };
 
 struct xvt_answers {

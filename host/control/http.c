@@ -256,8 +256,8 @@ static char *answer(void *arg, const char *request, struct xvt_server_at *at, si
 }
 
 int xvt_http_open(struct xvt_server **out, struct xvt_loop *loop,
-		  const union xvt_http_address *address, const struct xvt_serve *s, char *why,
-		  size_t why_size)
+		  const union xvt_http_address *address, const struct xvt_serve *s,
+		  struct xvt_error *why)
 {
 	static const struct xvt_server_ops ops = { .whole = is_whole, .answer = answer };
 	/* Users of network sockets are not known. */
@@ -265,13 +265,12 @@ int xvt_http_open(struct xvt_server **out, struct xvt_loop *loop,
 							 .guests = XVT_HTTP_CLIENTS,
 							 .idle_tends = XVT_HTTP_IDLE_TENDS };
 	struct xvt_listener listener;
-	int err = xvt_socket_listen_tcp(&listener, &address->any, size_of(address), why, why_size);
+	int err = xvt_socket_listen_tcp(&listener, &address->any, size_of(address), why);
 
 	if (err)
 		return err;
 	*out = xvt_server_new(loop, &listener, &limits, &ops, (void *)s);
 	if (*out)
 		return 0;
-	snprintf(why, why_size, "%s", strerror(ENOMEM));
-	return -ENOMEM;
+	return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 }

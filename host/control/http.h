@@ -3,6 +3,8 @@
 #ifndef XVT_HTTP_H
 #define XVT_HTTP_H
 
+#include "base/error.h"
+
 #include <netinet/in.h>
 #include <stddef.h>
 
@@ -27,8 +29,8 @@ const char *xvt_http_parse(const char *text, union xvt_http_address *address);
 /* Listens there; port 0: at one that is free. `s`: whose metrics. Returns 0, or -errno with the
  * reason in `why`. */
 int xvt_http_open(struct xvt_server **out, struct xvt_loop *loop,
-		  const union xvt_http_address *address, const struct xvt_serve *s, char *why,
-		  size_t why_size);
+		  const union xvt_http_address *address, const struct xvt_serve *s,
+		  struct xvt_error *why);
 
 /* Writes where it listens, as xvt_http_parse() reads it. */
 void xvt_http_where(const struct xvt_server *server, char text[XVT_HTTP_TEXT]);

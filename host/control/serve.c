@@ -29,53 +29,54 @@ static const char *const names[] = {
 
 /* ------------------------------------------------------------------ what is asked */
 
-static enum xvt_request named(const char *what, char *why, size_t why_size)
+static enum xvt_request named(const char *what, struct xvt_error *why)
 {
-	size_t i, used = 0;
+	size_t i, used;
 
 	for (i = 1; what && i < NAMES; i++) {
 		if (!strcmp(what, names[i]))
 			return (enum xvt_request)i;
 	}
-	used += (size_t)snprintf(why, why_size,
-				 what ? "this recorder does not know that request; it knows"
-				      : "a request is an object whose \"do\" is one of");
-	for (i = 1; i < NAMES && used < why_size; i++)
-		used += (size_t)snprintf(why + used, why_size - used, " %s", names[i]);
+	xvt_fail(why, 0,
+		 what ? "this recorder does not know that request; it knows"
+		      : "a request is an object whose \"do\" is one of");
+	used = strlen(why->text);
+	for (i = 1; i < NAMES && used < sizeof(why->text); i++)
+		used += (size_t)snprintf(why->text + used, sizeof(why->text) - used, " %s",
+					 names[i]);
 	return XVT_REQUEST_NONE;
 }
 
 /* Returns whether the request has what it needs besides its name. */
-static bool is_whole(enum xvt_request what, const struct xvt_json_value *request, char *why,
-		     size_t why_size)
+static bool is_whole(enum xvt_request what, const struct xvt_json_value *request,
+		     struct xvt_error *why)
 {
 	if (what == XVT_REQUEST_EVENTS && !xvt_machine_names_ok(xvt_json_get(request, "events"))) {
-		snprintf(why, why_size, "events needs \"events\":[\"SYSTEM:EVENT\",...]");
+		xvt_fail(why, 0, "events needs \"events\":[\"SYSTEM:EVENT\",...]");
 		return false;
 	}
 	if ((what != XVT_REQUEST_STOP && what != XVT_REQUEST_START && what != XVT_REQUEST_EVENTS) ||
 	    xvt_machine_names_ok(xvt_json_get(request, "machines")))
 		return true;
-	snprintf(why, why_size, "%s needs \"machines\":[NAME,...], with names or patterns",
-		 names[what]);
+	xvt_fail(why, 0, "%s needs \"machines\":[NAME,...], with names or patterns", names[what]);
 	return false;
 }
 
-enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
+enum xvt_request xvt_request_parse(const char *line, struct xvt_error *why)
 {
-	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why, why_size);
+	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why);
 	const struct xvt_json_value *version = xvt_json_get(request, "version");
 	enum xvt_request what = XVT_REQUEST_NONE;
 	uint64_t number = 0;
 
 	if (version && (!xvt_json_u64(version, &number) || number != XVT_CONTROL_VERSION))
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "this recorder knows version %u of the protocol; give \"version\":%u, or "
 			 "ask by the xvtrace that is installed with it",
 			 XVT_CONTROL_VERSION, XVT_CONTROL_VERSION);
 	else if (request)
-		what = named(xvt_json_text(xvt_json_get(request, "do")), why, why_size);
-	if (!is_whole(what, request, why, why_size))
+		what = named(xvt_json_text(xvt_json_get(request, "do")), why);
+	if (!is_whole(what, request, why))
 		what = XVT_REQUEST_NONE;
 	xvt_json_forget(request);
 	return what;
@@ -129,7 +130,7 @@ static char *answer(void *arg, const char *line, struct xvt_server_at *at, size_
 {
 	const struct xvt_serve *s = arg;
 	enum xvt_request request;
-	char why[256];
+	struct xvt_error why;
 
 	if (at->cursor == XVT_SERVE_COMPLETE)
 		return NULL;
@@ -137,9 +138,9 @@ static char *answer(void *arg, const char *line, struct xvt_server_at *at, size_
 		return next_metrics(s, at, len);
 	if (at->cursor)
 		return xvt_json_line(xvt_serve_status(s, at), len);
-	request = xvt_request_parse(line, why, sizeof(why));
+	request = xvt_request_parse(line, &why);
 	if (request == XVT_REQUEST_NONE)
-		return refusal(why, at, len);
+		return refusal(why.text, at, len);
 	if (request == XVT_REQUEST_METRICS)
 		return begin_metrics(at, len);
 	if (request != XVT_REQUEST_STATUS) {
@@ -170,7 +171,7 @@ static char *done(enum xvt_request what, const char *key, const char *value,
 static char *rotate(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 {
 	const uint32_t now = xvt_file_set_at(s->rec->sink);
-	char why[256];
+	struct xvt_error why;
 	int err;
 
 	if (!now)
@@ -186,15 +187,14 @@ static char *rotate(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 	err = xvt_session_rotation(s->rec->session);
 	if (err == -EAGAIN || !err)
 		return NULL;
-	snprintf(why, sizeof(why), "the next file cannot be made: %s; that is tried again",
-		 strerror(-err));
-	return refusal(why, at, len);
+	xvt_fail(&why, 0, "the next file cannot be made: %s; that is tried again", strerror(-err));
+	return refusal(why.text, at, len);
 }
 
 /* The answer follows when the snapshot is whole. at->cursor: its number + 1; 1: not begun yet. */
 static char *snapshot(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 {
-	char why[256];
+	struct xvt_error why;
 	int err;
 
 	if (!s->snapshots)
@@ -212,9 +212,9 @@ static char *snapshot(struct xvt_serve *s, struct xvt_server_at *at, size_t *len
 	if (!err)
 		return done(XVT_REQUEST_SNAPSHOT, "folder",
 			    xvt_snapshots_path(s->snapshots, at->cursor - 1), at, len);
-	snprintf(why, sizeof(why), "the snapshot is not whole: %s; the recorder's log says more",
+	xvt_fail(&why, 0, "the snapshot is not whole: %s; the recorder's log says more",
 		 strerror(-err));
-	return refusal(why, at, len);
+	return refusal(why.text, at, len);
 }
 
 static char *reload(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
@@ -235,19 +235,19 @@ static char *switch_machines(struct xvt_serve *s, enum xvt_request what, const c
 			     uid_t uid, struct xvt_server_at *at, size_t *len)
 {
 	struct xvt_json *doc;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	if (what == XVT_REQUEST_STOP)
-		err = xvt_serve_stop(s, line, uid, at, why, sizeof(why));
+		err = xvt_serve_stop(s, line, uid, at, &why);
 	else if (what == XVT_REQUEST_EVENTS)
-		err = xvt_serve_events(s, line, uid, at, why, sizeof(why));
+		err = xvt_serve_events(s, line, uid, at, &why);
 	else
-		err = xvt_serve_start(s, line, uid, at, why, sizeof(why));
+		err = xvt_serve_start(s, line, uid, at, &why);
 	if (err == -EAGAIN)
 		return NULL;
 	if (err)
-		return refusal(why, at, len);
+		return refusal(why.text, at, len);
 	doc = xvt_json_new();
 	xvt_json_add_text(doc, "format", XVT_CONTROL_FORMAT);
 	xvt_json_add_text(doc, "done", names[what]);
@@ -261,11 +261,11 @@ static char *act(void *arg, const char *line, const struct xvt_server_peer *peer
 		 struct xvt_server_at *at, size_t *len)
 {
 	enum xvt_request request;
-	char why[256];
+	struct xvt_error why;
 
 	if (!peer->permitted)
 		return refusal("only root and the recorder's user may change something", at, len);
-	request = xvt_request_parse(line, why, sizeof(why));
+	request = xvt_request_parse(line, &why);
 	if (request == XVT_REQUEST_ROTATE)
 		return rotate(arg, at, len);
 	if (request == XVT_REQUEST_RELOAD)
@@ -275,7 +275,7 @@ static char *act(void *arg, const char *line, const struct xvt_server_peer *peer
 	if (request == XVT_REQUEST_STOP || request == XVT_REQUEST_START ||
 	    request == XVT_REQUEST_EVENTS)
 		return switch_machines(arg, request, line, peer->uid, at, len);
-	return refusal(why, at, len);
+	return refusal(why.text, at, len);
 }
 
 /* ------------------------------------------------------------------ beside the passes */
@@ -311,28 +311,27 @@ const struct xvt_server_ops xvt_serve_ops = { .answer = answer, .act = act };
 int xvt_serve_clients(struct xvt_serve *s, const char *path)
 {
 	struct xvt_recording *rec = s->rec;
-	char why[256];
-	const int err = xvt_control_open(&rec->control, rec->loop, path, &xvt_serve_ops, s, why,
-					 sizeof(why));
+	struct xvt_error why;
+	const int err = xvt_control_open(&rec->control, rec->loop, path, &xvt_serve_ops, s, &why);
 
 	if (err && path)
-		xvt_error(path, "%s", why);
+		xvt_error(path, "%s", why.text);
 	else if (err && err != -ENOENT)
-		xvt_warn(rec->command, "xvtrace status cannot ask this one: %s", why);
+		xvt_warn(rec->command, "xvtrace status cannot ask this one: %s", why.text);
 	return path ? err : 0;
 }
 
 int xvt_serve_collectors(struct xvt_serve *s, const char *text)
 {
 	union xvt_http_address address;
-	char why[256];
+	struct xvt_error why;
 	int err;
 
 	if (!text || xvt_http_parse(text, &address))
 		return 0;
-	err = xvt_http_open(&s->rec->http, s->rec->loop, &address, s, why, sizeof(why));
+	err = xvt_http_open(&s->rec->http, s->rec->loop, &address, s, &why);
 	if (err)
-		xvt_error("--metrics-http", "%s: %s%s", text, why,
+		xvt_error("--metrics-http", "%s: %s%s", text, why.text,
 			  err == -EAFNOSUPPORT || err == -EPERM
 				  ? "; as a service it needs a drop-in, see xvtrace-daemon(8)"
 				  : "");

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "base/error.h"
 #include "flight/snapshots.h"
 #include "record/compress_idle.h"
 #include "record/machines.h"
@@ -32,7 +33,7 @@ enum xvt_request {
 /* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`.
  * XVT_REQUEST_STOP, _START and _EVENTS have names of machines, or patterns; _EVENTS has events,
  * too. */
-enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
+enum xvt_request xvt_request_parse(const char *line, struct xvt_error *why);
 
 struct xvt_armed;
 

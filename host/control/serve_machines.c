@@ -81,59 +81,46 @@ bool xvt_machine_names_ok(const struct xvt_json_value *machines)
 	return n > 0;
 }
 
-static int because(int err, char *why, size_t why_size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static int because(int err, char *why, size_t why_size, const char *format, ...)
+static int is_armed(const char *name, struct xvt_error *why)
 {
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, why_size, format, args);
-	va_end(args);
-	return err;
+	return xvt_fail(why, -EINVAL,
+			"%s: it is a flight recorder, which is kept armed and not recorded "
+			"(flight-recorder)",
+			name);
 }
 
-static int is_armed(const char *name, char *why, size_t why_size)
-{
-	return because(-EINVAL, why, why_size,
-		       "%s: it is a flight recorder, which is kept armed and not recorded "
-		       "(flight-recorder)",
-		       name);
-}
-
-static int no_machine(const struct xvt_serve *s, const char *pattern, char *why, size_t why_size)
+static int no_machine(const struct xvt_serve *s, const char *pattern, struct xvt_error *why)
 {
 	struct xvt_vm *host = xvt_session_find(s->rec->session, pattern);
 
 	if (host && xvt_session_vm_is_host(host))
-		return because(-EINVAL, why, why_size,
-			       "%s: the host's own events are recorded as long as the recorder "
-			       "runs",
-			       pattern);
+		return xvt_fail(why, -EINVAL,
+				"%s: the host's own events are recorded as long as the recorder "
+				"runs",
+				pattern);
 	if (xvt_armed_has_name(s->armed, pattern))
-		return is_armed(pattern, why, why_size);
-	return because(-ENOENT, why, why_size,
-		       "%s: no machine of this recorder has that name (xvtrace status shows them)",
-		       pattern);
+		return is_armed(pattern, why);
+	return xvt_fail(why, -ENOENT,
+			"%s: no machine of this recorder has that name (xvtrace status shows them)",
+			pattern);
 }
 
 /* Carries a request out for the machines of one pattern. Returns 0, or -errno with the reason in
  * `why`. */
 typedef int (*pattern_fn)(struct xvt_serve *s, const char *pattern, uid_t uid,
-			  struct subjects *list, char *why, size_t why_size);
+			  struct subjects *list, struct xvt_error *why);
 
 /* Call fn for each pattern of the request, until it fails. */
 static int each_pattern(struct xvt_serve *s, const char *line, uid_t uid, struct subjects *list,
-			pattern_fn fn, char *why, size_t why_size)
+			pattern_fn fn, struct xvt_error *why)
 {
-	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why, why_size);
+	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why);
 	const struct xvt_json_value *machines = xvt_json_get(request, "machines");
-	int err = request && list ? 0 : because(-ENOMEM, why, why_size, "%s", strerror(ENOMEM));
+	int err = request && list ? 0 : xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	size_t i;
 
 	for (i = 0; !err && i < xvt_json_count(machines); i++)
-		err = fn(s, xvt_json_text(xvt_json_at(machines, i)), uid, list, why, why_size);
+		err = fn(s, xvt_json_text(xvt_json_at(machines, i)), uid, list, why);
 	xvt_json_forget(request);
 	return err;
 }
@@ -142,7 +129,7 @@ static int each_pattern(struct xvt_serve *s, const char *line, uid_t uid, struct
 
 /* List the machines of a pattern that are not stopped. */
 static int list_recorded(struct xvt_serve *s, const char *pattern, uid_t uid, struct subjects *list,
-			 char *why, size_t why_size)
+			 struct xvt_error *why)
 {
 	const size_t before = list->n;
 	bool any = false, again = false;
@@ -159,20 +146,20 @@ static int list_recorded(struct xvt_serve *s, const char *pattern, uid_t uid, st
 			err = add(list, xvt_session_vm_name(vm), false);
 	}
 	if (err)
-		return because(err, why, why_size, "%s", strerror(-err));
+		return xvt_fail(why, err, "%s", strerror(-err));
 	if (!any)
-		return no_machine(s, pattern, why, why_size);
+		return no_machine(s, pattern, why);
 	if (list->n == before && !again)
-		return because(-EALREADY, why, why_size, "%s: it is stopped already", pattern);
+		return xvt_fail(why, -EALREADY, "%s: it is stopped already", pattern);
 	return 0;
 }
 
 int xvt_serve_stop(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
-		   char *why, size_t why_size)
+		   struct xvt_error *why)
 {
 	const bool begins = !at->more;
 	struct subjects *list = list_of(at);
-	int err = begins ? each_pattern(s, line, uid, list, list_recorded, why, why_size) : 0;
+	int err = begins ? each_pattern(s, line, uid, list, list_recorded, why) : 0;
 	size_t i;
 
 	for (i = 0; begins && !err && i < list->n; i++)
@@ -183,18 +170,18 @@ int xvt_serve_stop(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_
 		err = vm ? xvt_session_vm_stopping(vm) : 0;
 	}
 	if (err == -ENOSPC)
-		because(err, why, why_size,
-			"recording is switched off; what was recorded before waits for space on "
-			"the disk, and the regions are free after that");
+		xvt_fail(why, err,
+			 "recording is switched off; what was recorded before waits for space on "
+			 "the disk, and the regions are free after that");
 	return err;
 }
 
 /* ------------------------------------------------------------------ events */
 
 /* Make the lines that guests are asked from a request. Returns 0 or -errno with `why`. */
-static int event_lines(const char *line, char *lines, size_t size, char *why, size_t why_size)
+static int event_lines(const char *line, char *lines, size_t size, struct xvt_error *why)
 {
-	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why, why_size);
+	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why);
 	const struct xvt_json_value *events = xvt_json_get(request, "events");
 	size_t i, used = 0;
 	int err = request ? 0 : -EINVAL;
@@ -206,10 +193,10 @@ static int event_lines(const char *line, char *lines, size_t size, char *why, si
 				       strchr(event, ':') ? "" : ":*");
 
 		if (!xvt_is_event_word(event) || (size_t)n >= size - used)
-			err = because(-EINVAL, why, why_size,
-				      "an event is SYSTEM:EVENT or SYSTEM, and all have room for "
-				      "%zu bytes",
-				      size);
+			err = xvt_fail(why, -EINVAL,
+				       "an event is SYSTEM:EVENT or SYSTEM, and all have room for "
+				       "%zu bytes",
+				       size);
 		used += (size_t)n;
 	}
 	xvt_json_forget(request);
@@ -217,28 +204,29 @@ static int event_lines(const char *line, char *lines, size_t size, char *why, si
 }
 
 int xvt_serve_events(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
-		     char *why, size_t why_size)
+		     struct xvt_error *why)
 {
 	const bool begins = !at->more;
 	struct subjects *list = list_of(at);
-	char lines[XVT_REQUEST_LEN], reason[256];
-	int err = begins ? event_lines(line, lines, sizeof(lines), why, why_size) : 0;
+	char lines[XVT_REQUEST_LEN];
+	struct xvt_error reason;
+	int err = begins ? event_lines(line, lines, sizeof(lines), why) : 0;
 	size_t i;
 
 	if (begins && !err)
-		err = each_pattern(s, line, uid, list, list_recorded, why, why_size);
+		err = each_pattern(s, line, uid, list, list_recorded, why);
 	for (i = 0; begins && !err && i < list->n; i++) {
 		err = xvt_session_vm_ask(xvt_session_find(s->rec->session, list->v[i].name), lines);
 		if (err)
-			because(err, why, why_size, "%s: %s", list->v[i].name, strerror(-err));
+			xvt_fail(why, err, "%s: %s", list->v[i].name, strerror(-err));
 	}
 	for (i = 0; !err && i < list->n; i++) {
 		const struct xvt_vm *vm = xvt_session_find(s->rec->session, list->v[i].name);
 
-		err = vm ? xvt_session_vm_asked(vm, reason, sizeof(reason)) : -ENODEV;
+		err = vm ? xvt_session_vm_asked(vm, &reason) : -ENODEV;
 		if (err && err != -EAGAIN)
-			because(err, why, why_size, "%s: %s", list->v[i].name,
-				vm ? reason : "it has gone");
+			xvt_fail(why, err, "%s: %s", list->v[i].name,
+				 vm ? reason.text : "it has gone");
 	}
 	return err;
 }
@@ -250,8 +238,7 @@ struct search {
 	struct xvt_serve *s;
 	const char *pattern;
 	struct subjects *list;
-	char *why;
-	size_t why_size;
+	struct xvt_error *why;
 	int err; /* of the first one that was found */
 	bool found;
 };
@@ -260,7 +247,7 @@ static void on_file(void *arg, const struct xvt_candidate *c)
 {
 	struct search *f = arg;
 	struct xvt_session *session = f->s->rec->session;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	if (f->err || !xvt_machine_matches(f->pattern, c->name) ||
@@ -268,13 +255,13 @@ static void on_file(void *arg, const struct xvt_candidate *c)
 		return;
 	f->found = true;
 	if (!c->asked && !xvt_file_has_writer(c->path))
-		err = because(-ENODEV, why, sizeof(why), "no process has it open for writing");
+		err = xvt_fail(&why, -ENODEV, "no process has it open for writing");
 	else
-		err = xvt_machine_add_found(session, f->s->machines->keeper, c, why, sizeof(why));
+		err = xvt_machine_add_found(session, f->s->machines->keeper, c, &why);
 	if (err > 0)
 		return;
 	if (err < 0) {
-		f->err = because(err, f->why, f->why_size, "%s: %s", c->path, why);
+		f->err = xvt_fail(f->why, err, "%s: %s", c->path, why.text);
 		return;
 	}
 	xvt_machine_trust(session, f->s->machines, c->name);
@@ -282,41 +269,37 @@ static void on_file(void *arg, const struct xvt_candidate *c)
 	f->err = add(f->list, c->name, false);
 }
 
-static int start_found(struct xvt_serve *s, const char *pattern, struct subjects *list, char *why,
-		       size_t why_size)
+static int start_found(struct xvt_serve *s, const char *pattern, struct subjects *list,
+		       struct xvt_error *why)
 {
-	struct search f = {
-		.s = s, .pattern = pattern, .list = list, .why = why, .why_size = why_size
-	};
+	struct search f = { .s = s, .pattern = pattern, .list = list, .why = why };
 
 	if (s->machines->all)
 		xvt_regions_scan(UINT64_MAX);
 	xvt_machines_each_file(s->machines, on_file, &f);
-	return f.err ? f.err : f.found ? 0 : no_machine(s, pattern, why, why_size);
+	return f.err ? f.err : f.found ? 0 : no_machine(s, pattern, why);
 }
 
-static int start_again(struct xvt_vm *vm, uid_t uid, struct subjects *list, char *why,
-		       size_t why_size)
+static int start_again(struct xvt_vm *vm, uid_t uid, struct subjects *list, struct xvt_error *why)
 {
 	struct xvt_vm *as;
-	char reason[256];
+	struct xvt_error reason;
 	int err;
 
 	if (xvt_session_vm_stopping(vm))
-		return because(-EBUSY, why, why_size,
-			       "%s: it is being stopped; start it when that is done",
-			       xvt_session_vm_name(vm));
-	err = xvt_session_vm_start(vm, uid, &as, reason, sizeof(reason));
+		return xvt_fail(why, -EBUSY, "%s: it is being stopped; start it when that is done",
+				xvt_session_vm_name(vm));
+	err = xvt_session_vm_start(vm, uid, &as, &reason);
 	if (err)
-		return because(err, why, why_size, "%s: %s; it stays stopped",
-			       xvt_session_vm_name(vm), reason);
+		return xvt_fail(why, err, "%s: %s; it stays stopped", xvt_session_vm_name(vm),
+				reason.text);
 	err = add(list, xvt_session_vm_name(as ? as : vm), !as);
-	return err ? because(err, why, why_size, "%s", strerror(-err)) : 0;
+	return err ? xvt_fail(why, err, "%s", strerror(-err)) : 0;
 }
 
 /* Start the stopped machines of a pattern; or, if no machine matches, those that are found. */
 static int start_all(struct xvt_serve *s, const char *pattern, uid_t uid, struct subjects *list,
-		     char *why, size_t why_size)
+		     struct xvt_error *why)
 {
 	const size_t before = list->n;
 	bool any = false;
@@ -327,29 +310,29 @@ static int start_all(struct xvt_serve *s, const char *pattern, uid_t uid, struct
 	while (!err && (vm = xvt_session_next_match(s->rec->session, &at, pattern))) {
 		any = true;
 		if (xvt_armed_has(s->armed, xvt_session_vm_path(vm)))
-			err = is_armed(xvt_session_vm_first_name(vm), why, why_size);
+			err = is_armed(xvt_session_vm_first_name(vm), why);
 		else if (xvt_session_vm_is_stopped(vm))
-			err = start_again(vm, uid, list, why, why_size);
+			err = start_again(vm, uid, list, why);
 	}
 	if (err)
 		return err;
 	if (!any)
-		return start_found(s, pattern, list, why, why_size);
+		return start_found(s, pattern, list, why);
 	if (list->n == before)
-		return because(-EALREADY, why, why_size, "%s: it is not stopped", pattern);
+		return xvt_fail(why, -EALREADY, "%s: it is not stopped", pattern);
 	return 0;
 }
 
 int xvt_serve_start(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
-		    char *why, size_t why_size)
+		    struct xvt_error *why)
 {
 	struct subjects *list = list_of(at);
-	const int err = each_pattern(s, line, uid, list, start_all, why, why_size);
+	const int err = each_pattern(s, line, uid, list, start_all, why);
 	size_t i, used;
 
 	for (i = 0; err && list && i < list->n; i++) {
-		used = strlen(why);
-		snprintf(why + used, why_size - used, "%s %s",
+		used = strlen(why->text);
+		snprintf(why->text + used, sizeof(why->text) - used, "%s %s",
 			 i ? "," : "; started before that:", list->v[i].name);
 	}
 	return err;

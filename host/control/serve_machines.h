@@ -3,6 +3,7 @@
 #ifndef XVT_SERVE_MACHINES_H
 #define XVT_SERVE_MACHINES_H
 
+#include "base/error.h"
 #include "control/serve.h"
 
 struct xvt_json;
@@ -17,11 +18,11 @@ bool xvt_machine_names_ok(const struct xvt_json_value *machines);
  * changed, or `why` says what is.
  */
 int xvt_serve_stop(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
-		   char *why, size_t why_size);
+		   struct xvt_error *why);
 int xvt_serve_start(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
-		    char *why, size_t why_size);
+		    struct xvt_error *why);
 int xvt_serve_events(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
-		     char *why, size_t why_size);
+		     struct xvt_error *why);
 /* Add the names of these machines to the answer. */
 void xvt_serve_machines(const struct xvt_server_at *at, struct xvt_json *doc);
 

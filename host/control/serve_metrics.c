@@ -43,8 +43,9 @@ bool xvt_serve_metrics_begin(struct xvt_server_at *at)
 static bool gather(const struct xvt_serve *s, struct metrics_answer *a, struct xvt_server_at *at)
 {
 	size_t len;
-	char why[64], *line = xvt_json_line(xvt_serve_status(s, at), &len);
-	struct xvt_json_value *v = line ? xvt_json_parse(line, len, why, sizeof(why)) : NULL;
+	struct xvt_error why;
+	char *line = xvt_json_line(xvt_serve_status(s, at), &len);
+	struct xvt_json_value *v = line ? xvt_json_parse(line, len, &why) : NULL;
 	const bool good = a->metrics && v && !xvt_metrics_add(a->metrics, v);
 
 	if (at->cursor == XVT_SERVE_COMPLETE)

@@ -107,7 +107,7 @@ static int measure(bool in_vm, struct xvt_cost *cost)
 	if (err)
 		return err;
 	cost->tsc_hz = host_clock.hz;
-	err = xvt_place_new(&p, in_vm, host_clock.hz, cost->vm_why, sizeof(cost->vm_why));
+	err = xvt_place_new(&p, in_vm, host_clock.hz, &cost->vm_why);
 	if (err)
 		return err;
 	if (in_vm)
@@ -116,8 +116,7 @@ static int measure(bool in_vm, struct xvt_cost *cost)
 	if (!err)
 		err = measure_clock(p, &host_clock, cost);
 	if (in_vm && err)
-		snprintf(cost->vm_why, sizeof(cost->vm_why), "%s",
-			 xvt_microvm_why(xvt_place_vm(p)));
+		xvt_fail(&cost->vm_why, 0, "%s", xvt_microvm_why(xvt_place_vm(p)));
 	xvt_place_free(p);
 	return err;
 }
@@ -145,7 +144,7 @@ static int measure_in_vm(struct xvt_cost *cost)
 	close(ends[1]);
 	ready.fd = ends[0];
 	if (poll(&ready, 1, GIVE_UP_MS) == 0) {
-		snprintf(cost->vm_why, sizeof(cost->vm_why), "it hung");
+		xvt_fail(&cost->vm_why, 0, "it hung");
 	} else if (read(ends[0], cost, sizeof(*cost)) == sizeof(*cost)) {
 		err = cost->vm_err;
 	}

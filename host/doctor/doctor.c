@@ -200,12 +200,12 @@ static void look_at_qemu(struct xvt_doctor *d)
 
 static void look_at_libvirt(struct xvt_doctor *d)
 {
-	char why[160];
+	struct xvt_error why;
 	int err;
 
 	if (xvt_libvirt_version(d->libvirt, sizeof(d->libvirt)))
 		d->libvirt[0] = '\0';
-	err = xvt_libvirt_reach(SYSTEM, why, sizeof(why));
+	err = xvt_libvirt_reach(SYSTEM, &why);
 	if (!err)
 		return;
 	if (err == -ENOPKG)
@@ -220,7 +220,7 @@ static void look_at_libvirt(struct xvt_doctor *d)
 	else
 		problem(d, false, "usermod -aG libvirt \"$USER\" # then log in again",
 			"libvirt does not let you in (%s): record -d does not work, record -r does",
-			why);
+			why.text);
 }
 
 static void look_at_shm(struct xvt_doctor *d)
@@ -284,7 +284,7 @@ static void look_at_cost(struct xvt_doctor *d)
 	if (!c->in_vm && d->kvm_present && c->vm_err != -EACCES && c->vm_err != -EPERM)
 		problem(d, false, "dmesg | tail # what KVM says",
 			"the micro-VM does not run: %s%s%s", strerror(-c->vm_err),
-			c->vm_why[0] ? ", " : "", c->vm_why);
+			c->vm_why.text[0] ? ", " : "", c->vm_why.text);
 	if (!err && !c->has_bound)
 		problem(d, false, "run it again on an idle machine",
 			"no clock handshake came about within a second");

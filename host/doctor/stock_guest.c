@@ -381,7 +381,7 @@ static uint64_t usual_ring(const struct xvt_stock_request *r, const struct xvt_s
 }
 
 int xvt_stock_plan(const struct xvt_stock_request *request, struct xvt_stock_plan *plan,
-		   const char **what, char *why, size_t why_size)
+		   const char **what, struct xvt_error *why)
 {
 	static void (*const plans[])(const struct xvt_stock_request *, struct xvt_stock_plan *) = {
 		[XVT_STOCK_RAM] = plan_ram,
@@ -393,18 +393,15 @@ int xvt_stock_plan(const struct xvt_stock_request *request, struct xvt_stock_pla
 
 	memset(p, 0, sizeof(*p));
 	*what = "--guest";
-	if (!parse_version(request->kernel, p)) {
-		snprintf(why, why_size, "not a version as `uname -r` prints it, such as 6.12.0");
-		return -EINVAL;
-	}
+	if (!parse_version(request->kernel, p))
+		return xvt_fail(why, -EINVAL,
+				"not a version as `uname -r` prints it, such as 6.12.0");
 	p->device = request->device;
 	if (!p->device)
 		p->device = is_since(p, 6, 15) ? XVT_STOCK_VIRTIO_PMEM : XVT_STOCK_RAM;
 	bad = refusal(p);
-	if (bad) {
-		snprintf(why, why_size, "%s", bad);
-		return -EOPNOTSUPP;
-	}
+	if (bad)
+		return xvt_fail(why, -EOPNOTSUPP, "%s", bad);
 	choose_file(request, p);
 	bad = wrong_value(request, p, what);
 	p->ring_bytes = request->ring_bytes ? request->ring_bytes : usual_ring(request, p);
@@ -412,10 +409,8 @@ int xvt_stock_plan(const struct xvt_stock_request *request, struct xvt_stock_pla
 		*what = "--memory";
 		bad = wrong_room(request, p);
 	}
-	if (bad) {
-		snprintf(why, why_size, "%s", bad);
-		return -EINVAL;
-	}
+	if (bad)
+		return xvt_fail(why, -EINVAL, "%s", bad);
 	if (request->libvirt)
 		put(p, p->device == XVT_STOCK_VIRTIO_PMEM
 			       ? "<domain xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>"

@@ -7,6 +7,8 @@
 #ifndef XVT_STOCK_GUEST_H
 #define XVT_STOCK_GUEST_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,7 +66,7 @@ struct xvt_stock_plan {
  * option of xvtrace-doctor(1) that has the value.
  */
 int xvt_stock_plan(const struct xvt_stock_request *request, struct xvt_stock_plan *plan,
-		   const char **what, char *why, size_t why_size);
+		   const char **what, struct xvt_error *why);
 
 /* A word of XVT_STOCK_DEVICES. */
 const char *xvt_stock_device_name(enum xvt_stock_device device);

@@ -147,7 +147,7 @@ static const struct place_ops in_process = { process_start, process_ticks, proce
 
 /* --- the same for both --- */
 
-int xvt_place_new(struct xvt_place **out, bool in_vm, uint64_t hz, char *why, size_t why_size)
+int xvt_place_new(struct xvt_place **out, bool in_vm, uint64_t hz, struct xvt_error *why)
 {
 	struct xvt_place *p = calloc(1, sizeof(*p));
 	int err;
@@ -162,7 +162,7 @@ int xvt_place_new(struct xvt_place **out, bool in_vm, uint64_t hz, char *why, si
 		err = p->ops->start(p, hz);
 	if (err) {
 		if (p->vm)
-			snprintf(why, why_size, "%s", xvt_microvm_why(p->vm));
+			xvt_fail(why, 0, "%s", xvt_microvm_why(p->vm));
 		xvt_place_free(p);
 		return err;
 	}

@@ -6,6 +6,7 @@
 #ifndef XVT_PLACE_H
 #define XVT_PLACE_H
 
+#include "base/error.h"
 #include "clock/source.h"
 #include "doctor/microvm.h"
 
@@ -15,7 +16,7 @@ struct xvt_place;
  * in_vm: run in a micro-VM, which needs KVM. hz: rate of the host's clock. Returns 0 or -errno (as
  * xvt_microvm_new(); -EIO: the guest died). `why` gets the micro-VM's reason, if it was created.
  */
-int xvt_place_new(struct xvt_place **out, bool in_vm, uint64_t hz, char *why, size_t why_size);
+int xvt_place_new(struct xvt_place **out, bool in_vm, uint64_t hz, struct xvt_error *why);
 void xvt_place_free(struct xvt_place *p);
 
 /* Run `turns` turns of a loop of xvt_cost.h: events, or clock reads. Returns the ticks of all turns

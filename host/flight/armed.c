@@ -129,7 +129,7 @@ bool xvt_armed_has_name(const struct xvt_armed *a, const char *name)
 }
 
 int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, const uint8_t *uuid,
-		    uint32_t rings, char *why, size_t why_size)
+		    uint32_t rings, struct xvt_error *why)
 {
 	size_t i;
 	struct xvt_armed_machine m = { .rings_most = rings ? rings : XVT_RINGS_USUAL,
@@ -154,30 +154,25 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, con
 	}
 	if (!matches(a, name))
 		return 0;
-	if (xvt_armed_has_name(a, name)) {
-		snprintf(why, why_size, "another flight recorder is called %s, too", name);
-		return -EEXIST;
-	}
-	if (a->n == XVT_ARMED_MOST) {
-		snprintf(why, why_size, "%u flight recorders are kept armed, which is the most",
-			 XVT_ARMED_MOST);
-		return -ENOSPC;
-	}
+	if (xvt_armed_has_name(a, name))
+		return xvt_fail(why, -EEXIST, "another flight recorder is called %s, too", name);
+	if (a->n == XVT_ARMED_MOST)
+		return xvt_fail(why, -ENOSPC,
+				"%u flight recorders are kept armed, which is the most",
+				XVT_ARMED_MOST);
 	snprintf(m.name, sizeof(m.name), "%s", name);
 	m.path = strdup(path);
-	if (!m.path) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (!m.path)
+		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	a->v[a->n++] = m;
 	a->has_new = true;
 	return 1;
 }
 
 static int keeper_takes(void *arg, const char *name, const char *path, const uint8_t *uuid,
-			uint32_t rings, char *why, size_t why_size)
+			uint32_t rings, struct xvt_error *why)
 {
-	return xvt_armed_takes(arg, name, path, uuid, rings, why, why_size);
+	return xvt_armed_takes(arg, name, path, uuid, rings, why);
 }
 
 static bool keeper_has(void *arg, const char *path)
@@ -371,7 +366,7 @@ bool xvt_armed_has_new(const struct xvt_armed *a)
 
 void xvt_armed_listen(struct xvt_armed *a, const struct xvt_armed_vmm_how *how, uint64_t now_ns)
 {
-	char why[512];
+	struct xvt_error why;
 	size_t i;
 
 	if (a)
@@ -379,8 +374,8 @@ void xvt_armed_listen(struct xvt_armed *a, const struct xvt_armed_vmm_how *how, 
 	for (i = 0; a && i < a->n; i++) {
 		struct xvt_armed_machine *m = &a->v[i];
 
-		if (xvt_armed_vmm_listen(&m->vmm, how, m->name, m->uuid, now_ns, why, sizeof(why)))
-			tell(m, now_ns, "%s; its crashes will not be known", why);
+		if (xvt_armed_vmm_listen(&m->vmm, how, m->name, m->uuid, now_ns, &why))
+			tell(m, now_ns, "%s; its crashes will not be known", why.text);
 	}
 }
 

@@ -6,6 +6,7 @@
 #ifndef XVT_ARMED_H
 #define XVT_ARMED_H
 
+#include "base/error.h"
 #include "flight/armed_vmm.h"
 #include "options/opt.h"
 #include "record/machines.h"
@@ -57,7 +58,7 @@ void xvt_armed_free(struct xvt_armed *a);
  * a may be NULL: 0. uuid: of a domain; NULL: it is none.
  */
 int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, const uint8_t *uuid,
-		    uint32_t rings, char *why, size_t why_size);
+		    uint32_t rings, struct xvt_error *why);
 /* For struct xvt_machine_options; it lasts as long as `a`. */
 const struct xvt_keeper *xvt_armed_keeper(struct xvt_armed *a);
 /* Returns whether it has this path, or a machine of this name. NULL: false. */

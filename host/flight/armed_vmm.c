@@ -47,10 +47,10 @@ static void close_listener(struct xvt_armed_vmm *v)
 static bool libvirt_hangs;
 
 static int listen_to_domain(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *how,
-			    const uint8_t uuid[16], char *why, size_t why_size)
+			    const uint8_t uuid[16], struct xvt_error *why)
 {
 	const int err = xvt_libvirt_listen(&v->listener, how->loop, how->libvirt_uri, uuid,
-					   on_report, v, why, why_size);
+					   on_report, v, why);
 
 	libvirt_hangs = err == -ETIMEDOUT;
 	return err;
@@ -58,8 +58,8 @@ static int listen_to_domain(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_
 
 /* The first connection waits for libvirt's daemon, as that of a recorded machine does. */
 static int connect_to(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *how,
-		      const char *name, const uint8_t uuid[16], uint64_t now_ns, char *why,
-		      size_t why_size)
+		      const char *name, const uint8_t uuid[16], uint64_t now_ns,
+		      struct xvt_error *why)
 {
 	const char *path;
 	const int answers = v->is_domain && (v->tried || libvirt_hangs)
@@ -71,19 +71,18 @@ static int connect_to(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *h
 	v->next_ns = now_ns + RETRY_NS;
 	v->tried = true;
 	if (answers < 0) {
-		snprintf(why, why_size, "libvirt does not answer");
+		xvt_fail(why, 0, "libvirt does not answer");
 		return answers;
 	}
 	close_listener(v);
 	if (v->is_domain)
-		return listen_to_domain(v, how, uuid, why, why_size);
-	return xvt_listen_by_qmp(&v->listener, how->loop, how->qmp, name, on_report, v, &path, why,
-				 why_size);
+		return listen_to_domain(v, how, uuid, why);
+	return xvt_listen_by_qmp(&v->listener, how->loop, how->qmp, name, on_report, v, &path, why);
 }
 
 int xvt_armed_vmm_listen(struct xvt_armed_vmm **out, const struct xvt_armed_vmm_how *how,
-			 const char *name, const uint8_t uuid[16], uint64_t now_ns, char *why,
-			 size_t why_size)
+			 const char *name, const uint8_t uuid[16], uint64_t now_ns,
+			 struct xvt_error *why)
 {
 	struct xvt_armed_vmm *v = *out;
 	bool told;
@@ -91,15 +90,13 @@ int xvt_armed_vmm_listen(struct xvt_armed_vmm **out, const struct xvt_armed_vmm_
 
 	if (!v)
 		v = *out = calloc(1, sizeof(*v));
-	if (!v) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (!v)
+		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if ((v->listener && !v->lost) || now_ns < v->next_ns)
 		return 0;
 	v->is_domain = !xvt_uuid_is_none(uuid);
 	told = v->failed;
-	err = connect_to(v, how, name, uuid, now_ns, why, why_size);
+	err = connect_to(v, how, name, uuid, now_ns, why);
 	v->failed = err;
 	return told ? 0 : err;
 }

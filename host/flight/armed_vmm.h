@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "options/opt.h"
 
 struct xvt_loop;
@@ -27,8 +28,8 @@ struct xvt_armed_vmm_how {
  * `why`.
  */
 int xvt_armed_vmm_listen(struct xvt_armed_vmm **v, const struct xvt_armed_vmm_how *how,
-			 const char *name, const uint8_t uuid[16], uint64_t now_ns, char *why,
-			 size_t why_size);
+			 const char *name, const uint8_t uuid[16], uint64_t now_ns,
+			 struct xvt_error *why);
 
 /* Returns whether its kernel panicked, or its VMM did not end in order, since the call before. */
 bool xvt_armed_vmm_crashed(struct xvt_armed_vmm *v); /* NULL: false */

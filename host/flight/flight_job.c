@@ -77,18 +77,19 @@ void xvt_flight_job_bound(struct xvt_flight_job *job, const struct xvt_armed *ma
 /* A machine that cannot be read is left out. Returns how many are there. */
 static size_t add_machines(const struct xvt_recording *rec, const struct xvt_flight_job *job)
 {
-	char why[512], text[600];
+	char text[600];
+	struct xvt_error why;
 	size_t i, n = 0;
 
 	for (i = 0; i < job->n; i++) {
 		const struct xvt_flight_machine *m = &job->v[i];
 
 		if (!xvt_session_add_rings(rec->session, m->name, m->path, NULL, true, m->rings,
-					   why, sizeof(why))) {
+					   &why)) {
 			n++;
 			continue;
 		}
-		snprintf(text, sizeof(text), "%s is left out: %s", m->name, why);
+		snprintf(text, sizeof(text), "%s is left out: %s", m->name, why.text);
 		xvt_session_say(rec->session, 0, NULL, text);
 		if (!job->quiet)
 			xvt_warn(job->output, "%s", text);

@@ -24,7 +24,7 @@ struct xvt_flight_look {
 
 /* ------------------------------------------------------------------ in the lookout's process */
 
-static int begin(void *arg, int sock, char path[PATH_MAX], char *why, size_t why_size)
+static int begin(void *arg, int sock, char path[PATH_MAX], struct xvt_error *why)
 {
 	struct xvt_flight_look *f = arg;
 	struct xvt_flight_job *job = f->job;
@@ -33,14 +33,13 @@ static int begin(void *arg, int sock, char path[PATH_MAX], char *why, size_t why
 	f->fd = memfd_create("xvtrace-look", MFD_CLOEXEC);
 	if (f->fd < 0) {
 		err = -errno;
-		snprintf(why, why_size, "no memory: %s", strerror(-err));
-		return err;
+		return xvt_fail(why, err, "no memory: %s", strerror(-err));
 	}
 	snprintf(job->output, sizeof(job->output), "/proc/self/fd/%d", f->fd);
 	memcpy(path, job->output, sizeof(job->output));
 	if (!xvt_flight_job_run(job, &f->opt, sock))
 		return 0;
-	snprintf(why, why_size, "flight recorders cannot be read");
+	xvt_fail(why, 0, "flight recorders cannot be read");
 	close(f->fd);
 	return -EIO;
 }

@@ -34,12 +34,11 @@ static void look(const struct xvt_lookout *l, int sock, struct question *q,
 	const struct xvt_lookout_source *source = &l->source;
 
 	if (source->begin)
-		answer->err =
-			source->begin(source->arg, sock, q->path, answer->why, sizeof(answer->why));
+		answer->err = source->begin(source->arg, sock, q->path, &answer->why);
 	if (answer->err)
 		return;
-	answer->err = xvt_trigger_look(l->trigger, q->path, q->from_ns, &answer->look, answer->why,
-				       sizeof(answer->why));
+	answer->err =
+		xvt_trigger_look(l->trigger, q->path, q->from_ns, &answer->look, &answer->why);
 	if (source->end)
 		source->end(source->arg);
 }
@@ -116,7 +115,7 @@ int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 	if (err)
 		return err;
 	/* A guest's data may have made a process write these. */
-	answer->why[sizeof(answer->why) - 1] = '\0';
+	answer->why.text[sizeof(answer->why.text) - 1] = '\0';
 	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
 	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
 	answer->look.note[sizeof(answer->look.note) - 1] = '\0';

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "flight/trigger.h"
 #include "rights/helper.h"
 
@@ -19,7 +20,7 @@ struct xvt_lookout;
 /* An answer: what the look found, or why it failed. */
 struct xvt_lookout_answer {
 	int err; /* 0, or -errno */
-	char why[256];
+	struct xvt_error why;
 	uint64_t cpu_ns; /* that it took */
 	struct xvt_trigger_look look;
 };
@@ -29,7 +30,7 @@ struct xvt_lookout_source {
 	uint64_t capabilities; /* that it keeps */
 	/* Makes the file and stores its path. sock: of the process, no business of a child. Returns
 	 * 0, or -errno with the reason in `why`. NULL: the file that was asked for is there. */
-	int (*begin)(void *arg, int sock, char path[PATH_MAX], char *why, size_t why_size);
+	int (*begin)(void *arg, int sock, char path[PATH_MAX], struct xvt_error *why);
 	void (*end)(void *arg); /* after a look */
 	void *arg;
 };

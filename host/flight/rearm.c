@@ -49,7 +49,7 @@ static bool domain_of(const struct xvt_armed_machine *m, struct xvt_domain *d)
  * `why`. */
 static int record(struct xvt_session *s, const struct xvt_machine_options *opt,
 		  const struct xvt_armed_machine *m, void (*joined)(void *arg, struct xvt_vm *vm),
-		  void *arg, char *why, size_t why_size)
+		  void *arg, struct xvt_error *why)
 {
 	struct xvt_candidate c = {
 		.path = m->path, .rings = m->rings_most, .asked = true, .named = true
@@ -59,10 +59,10 @@ static int record(struct xvt_session *s, const struct xvt_machine_options *opt,
 	int err;
 
 	if (vm)
-		return xvt_session_vm_start(vm, getuid(), &as, why, why_size);
+		return xvt_session_vm_start(vm, getuid(), &as, why);
 	memcpy(c.name, m->name, sizeof(c.name));
 	c.domain = domain_of(m, &domain) ? &domain : NULL;
-	err = xvt_machine_add_found(s, NULL, &c, why, why_size);
+	err = xvt_machine_add_found(s, NULL, &c, why);
 	if (!err) {
 		xvt_machine_trust(s, opt, c.name);
 		joined(arg, xvt_session_find(s, c.name));
@@ -75,15 +75,15 @@ void xvt_rearm_pass(struct xvt_armed *a, const struct xvt_machine_options *opt,
 {
 	const uint64_t now_ns = xvt_session_now_ns(s);
 	struct xvt_armed_machine m;
-	char why[512];
+	struct xvt_error why;
 	size_t n = xvt_armed_count(a);
 
 	for (; n && xvt_armed_release(a, may_begin, s, &m); n--) {
-		const int err = record(s, opt, &m, joined, arg, why, sizeof(why));
+		const int err = record(s, opt, &m, joined, arg, &why);
 
 		if (err && (!m.told_ns || now_ns - m.told_ns >= TOLD_NS)) {
 			xvt_say_of_machine(1, m.name, "not recorded%s: %s",
-					   err == -EBUSY ? " yet" : "", why);
+					   err == -EBUSY ? " yet" : "", why.text);
 			m.told_ns = now_ns;
 		}
 		if (err == -EBUSY)
@@ -98,7 +98,7 @@ static void stop_matching(struct xvt_armed *a, struct xvt_session *s)
 {
 	struct xvt_vm *vm;
 	size_t at = 0;
-	char why[512];
+	struct xvt_error why;
 
 	while ((vm = xvt_session_next_match(s, &at, "*"))) {
 		const int takes =
@@ -106,13 +106,13 @@ static void stop_matching(struct xvt_armed *a, struct xvt_session *s)
 				? 0
 				: xvt_armed_takes(a, xvt_session_vm_first_name(vm),
 						  xvt_session_vm_path(vm), xvt_session_vm_uuid(vm),
-						  xvt_session_vm_rings_most(vm), why, sizeof(why));
+						  xvt_session_vm_rings_most(vm), &why);
 
 		if (takes > 0)
 			xvt_session_vm_stop(vm, getuid());
 		else if (takes)
 			xvt_say_of_machine(1, xvt_session_vm_name(vm), "goes on being recorded: %s",
-					   why);
+					   why.text);
 	}
 }
 

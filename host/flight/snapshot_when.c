@@ -307,7 +307,8 @@ static bool needs_snapshot(const struct watch *w)
 static int look(struct watch *w, struct xvt_taken *taken)
 {
 	struct xvt_trigger_look found;
-	char path[32], why[512];
+	char path[32];
+	struct xvt_error why;
 	int status;
 
 	look_at_machines(w);
@@ -320,8 +321,8 @@ static int look(struct watch *w, struct xvt_taken *taken)
 	if (status != XVT_EXIT_OK || taken->stopped)
 		return status;
 	path_of(w, path, sizeof(path));
-	if (xvt_trigger_look(w->trigger, path, 0, &found, why, sizeof(why))) {
-		xvt_error("--when", "%s", why);
+	if (xvt_trigger_look(w->trigger, path, 0, &found, &why)) {
+		xvt_error("--when", "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (found.note[0])

@@ -670,7 +670,7 @@ static enum answered take_answer(struct xvt_snapshots *sn, struct search *search
 	if (!search->told && now_ns - search->failed_ns >= FAILED_NS) {
 		xvt_recording_end_line(sn->rec);
 		xvt_warn("--snapshot-when", "%s %" PRIu64 " s: %s", failed,
-			 (now_ns - search->failed_ns) / SECOND_NS, answer->why);
+			 (now_ns - search->failed_ns) / SECOND_NS, answer->why.text);
 		search->told = true;
 	}
 	return FAILED;

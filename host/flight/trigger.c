@@ -325,7 +325,7 @@ static void take_look(const struct shared *s, struct xvt_trigger_look *look)
 }
 
 int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
-		     struct xvt_trigger_look *look, char *why, size_t why_size)
+		     struct xvt_trigger_look *look, struct xvt_error *why)
 {
 	struct shared *s = t->shared;
 	int status = 0, err;
@@ -336,29 +336,25 @@ int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
 	s->why[0] = '\0';
 	fflush(NULL);
 	child = fork();
-	if (child < 0) {
-		snprintf(why, why_size, "cannot start a process: %s", strerror(errno));
-		return -errno;
-	}
+	if (child < 0)
+		return xvt_fail(why, -errno, "cannot start a process: %s", strerror(errno));
 	if (!child) {
 		read_trace(t, path, from_ns);
 		_exit(0);
 	}
 	err = xvt_child_finish(child, &status, XVT_CHILD_STILL_MS, true);
-	if (err) {
-		snprintf(why, why_size,
-			 "the process that reads a trace did nothing for long, since it was "
-			 "stopped or a disk does not answer, and was killed");
-		return err;
-	}
+	if (err)
+		return xvt_fail(why, err,
+				"the process that reads a trace did nothing for long, since it was "
+				"stopped or a disk does not answer, and was killed");
 	take_look(s, look);
 	s->why[sizeof(s->why) - 1] = '\0';
 	if (s->done && WIFEXITED(status))
 		return 0;
 	if (WIFSIGNALED(status))
-		snprintf(why, why_size, "the process that reads a trace was ended by signal %d",
+		xvt_fail(why, 0, "the process that reads a trace was ended by signal %d",
 			 WTERMSIG(status));
 	else
-		snprintf(why, why_size, "%s", s->why);
+		xvt_fail(why, 0, "%s", s->why);
 	return -EIO;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "flight/condition.h"
 #include "xvt_abi.h"
 
@@ -46,6 +47,6 @@ void xvt_trigger_free(struct xvt_trigger *t);
  * the reason in `why`: nothing was seen then.
  */
 int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
-		     struct xvt_trigger_look *look, char *why, size_t why_size);
+		     struct xvt_trigger_look *look, struct xvt_error *why);
 
 #endif /* XVT_TRIGGER_H */

@@ -43,13 +43,13 @@ static int take(struct xvt_formats *f, const struct answer *a, struct xvt_import
 	int err;
 
 	*result = a->result;
-	result->why[sizeof(result->why) - 1] = 0;
+	result->why.text[sizeof(result->why.text) - 1] = 0;
 	if (a->err)
 		return a->err < 0 ? a->err : -EIO;
 	err = xvt_formats_parse(f, a->bytes, a->len < sizeof(a->bytes) ? a->len : sizeof(a->bytes),
 				&why);
 	if (err)
-		snprintf(result->why, sizeof(result->why), "%s", why);
+		xvt_fail(&result->why, 0, "%s", why);
 	return err;
 }
 
@@ -76,17 +76,13 @@ int xvt_formats_apart(struct xvt_formats *f, void (*confine)(void), xvt_formats_
 	int status = 0, err;
 
 	memset(result, 0, sizeof(*result));
-	if (a == MAP_FAILED) {
-		snprintf(result->why, sizeof(result->why), "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (a == MAP_FAILED)
+		return xvt_fail(&result->why, -ENOMEM, "%s", strerror(ENOMEM));
 	err = run(a, confine, fn, arg, &status);
 	if (err)
-		snprintf(result->why, sizeof(result->why), "the process that reads it: %s",
-			 strerror(-err));
+		xvt_fail(&result->why, 0, "the process that reads it: %s", strerror(-err));
 	else if (WIFSIGNALED(status) || WEXITSTATUS(status))
-		snprintf(result->why, sizeof(result->why),
-			 "the process that reads it was ended by a signal: %s",
+		xvt_fail(&result->why, 0, "the process that reads it was ended by a signal: %s",
 			 WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "its starter's end");
 	if (!err && status)
 		err = -EIO;

@@ -42,8 +42,7 @@ struct boot {
 
 static int fail(struct boot *b, int err, const char *what)
 {
-	snprintf(b->result->why, sizeof(b->result->why), "%s: %s", what, strerror(-err));
-	return err;
+	return xvt_fail(&b->result->why, err, "%s: %s", what, strerror(-err));
 }
 
 /* --- the initial RAM disk: cpio, "newc" --- */
@@ -195,9 +194,8 @@ static int take_memory(struct xvt_formats *f, struct boot *b, const uint8_t *mem
 	tar = (struct tar){ memory, head.len };
 	if (head.how == XVT_INIT_DONE)
 		return xvt_formats_apart(f, b->confine, import_tar, &tar, b->result);
-	snprintf(b->result->why, sizeof(b->result->why), "its guest says: %.*s",
-		 (int)(head.len < 256 ? head.len : 256), (const char *)memory);
-	return -EOPNOTSUPP;
+	return xvt_fail(&b->result->why, -EOPNOTSUPP, "its guest says: %.*s",
+			(int)(head.len < 256 ? head.len : 256), (const char *)memory);
 }
 
 /* Returns 0, or -errno with a reason. */
@@ -207,25 +205,24 @@ static int take(struct xvt_formats *f, struct boot *b, int status)
 	void *memory;
 	int err;
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-		snprintf(b->result->why, sizeof(b->result->why),
-			 "%s is not found; install QEMU (Debian package qemu-system-x86)", QEMU);
-		return -ENOENT;
-	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return xvt_fail(&b->result->why, -ENOENT,
+				"%s is not found; install QEMU (Debian package qemu-system-x86)",
+				QEMU);
 	memory = mmap(NULL, MEMORY_BYTES, PROT_READ, MAP_PRIVATE, b->memory, 0);
 	if (memory == MAP_FAILED)
 		return fail(b, -errno, "memory of the guest");
 	err = take_memory(f, b, memory);
 	munmap(memory, MEMORY_BYTES);
-	if (err != -ENODATA || b->result->why[0])
+	if (err != -ENODATA || b->result->why.text[0])
 		return err;
 	last_line(b, line, sizeof(line));
-	snprintf(b->result->why, sizeof(b->result->why),
-		 status == -ETIMEDOUT ? "the kernel has not come to its end in time (--timeout); "
-					"its console: %s"
-				      : "the kernel did not come so far; QEMU or its console: %s",
-		 line[0] ? line : "nothing");
-	return -EIO;
+	return xvt_fail(&b->result->why, -EIO,
+			status == -ETIMEDOUT
+				? "the kernel has not come to its end in time (--timeout); "
+				  "its console: %s"
+				: "the kernel did not come so far; QEMU or its console: %s",
+			line[0] ? line : "nothing");
 }
 
 /* QEMU takes what is no kernel for a very old one. */
@@ -247,10 +244,9 @@ static int check_kernel(struct boot *b, const char *kernel)
 	fclose(file);
 	if (len == sizeof(head) && (!memcmp(head + 0x202, bzimage, 4) || !memcmp(head, elf, 4)))
 		return 0;
-	snprintf(b->result->why, sizeof(b->result->why),
-		 "it is no Linux kernel of x86; give the file that the guest boots, like "
-		 "/boot/vmlinuz-RELEASE");
-	return -ENOEXEC;
+	return xvt_fail(&b->result->why, -ENOEXEC,
+			"it is no Linux kernel of x86; give the file that the guest boots, like "
+			"/boot/vmlinuz-RELEASE");
 }
 
 int xvt_formats_boot(struct xvt_formats *f, const char *kernel, uint64_t timeout_ns,
@@ -262,11 +258,9 @@ int xvt_formats_boot(struct xvt_formats *f, const char *kernel, uint64_t timeout
 	int status, err;
 
 	memset(result, 0, sizeof(*result));
-	if (!QEMU[0]) {
-		snprintf(result->why, sizeof(result->why),
-			 "kernels are booted on x86-64 hosts alone; take --import");
-		return -EOPNOTSUPP;
-	}
+	if (!QEMU[0])
+		return xvt_fail(&result->why, -EOPNOTSUPP,
+				"kernels are booted on x86-64 hosts alone; take --import");
 	err = check_kernel(&b, kernel);
 	if (err)
 		return err;

@@ -42,21 +42,18 @@ static bool is_own(const struct stat *st)
 	return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static int open_folder(const char *folder, char *why, size_t why_size)
+static int open_folder(const char *folder, struct xvt_error *why)
 {
 	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const int err = -errno;
 	struct stat st;
 
-	if (fd < 0) {
-		snprintf(why, why_size, "%s: %s", folder, strerror(-err));
-		return err;
-	}
+	if (fd < 0)
+		return xvt_fail(why, err, "%s: %s", folder, strerror(-err));
 	if (!fstat(fd, &st) && is_own(&st))
 		return fd;
 	close(fd);
-	snprintf(why, why_size, "%s: another user owns it, or others may write it", folder);
-	return -EPERM;
+	return xvt_fail(why, -EPERM, "%s: another user owns it, or others may write it", folder);
 }
 
 /* --- reading --- */
@@ -149,7 +146,7 @@ static void read_all(struct xvt_formats_cache *c, DIR *dir)
 	qsort(c->v, c->count, sizeof(*c->v), by_release);
 }
 
-int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_size)
+int xvt_formats_cache_read(struct xvt_formats_cache *c, struct xvt_error *why)
 {
 	DIR *dir;
 	int fd;
@@ -157,9 +154,9 @@ int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_si
 	memset(c, 0, sizeof(*c));
 	if (!xvt_formats_cache_folder(c->folder, sizeof(c->folder)))
 		return 0;
-	fd = open_folder(c->folder, why, why_size);
+	fd = open_folder(c->folder, why);
 	if (fd == -ENOENT) {
-		why[0] = '\0';
+		why->text[0] = '\0';
 		return 0;
 	}
 	if (fd < 0)
@@ -167,7 +164,7 @@ int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_si
 	c->v = calloc(XVT_FORMATS_KERNELS_MAX, sizeof(*c->v));
 	dir = c->v ? fdopendir(fd) : NULL;
 	if (!dir) {
-		snprintf(why, why_size, "%s: %s", c->folder, strerror(ENOMEM));
+		xvt_fail(why, 0, "%s: %s", c->folder, strerror(ENOMEM));
 		close(fd);
 		xvt_formats_cache_free(c);
 		return -ENOMEM;
@@ -177,26 +174,22 @@ int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_si
 	return 0;
 }
 
-int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, char *why, size_t why_size)
+int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, struct xvt_error *why)
 {
 	char folder[4096], name[NAME_SIZE];
 	const char *reason;
 	int fd, err;
 
 	memset(f, 0, sizeof(*f));
-	if (!xvt_build_id_is(build_id) || !xvt_formats_cache_folder(folder, sizeof(folder))) {
-		snprintf(why, why_size, "%s", strerror(ENOENT));
-		return -ENOENT;
-	}
-	fd = open_folder(folder, why, why_size);
+	if (!xvt_build_id_is(build_id) || !xvt_formats_cache_folder(folder, sizeof(folder)))
+		return xvt_fail(why, -ENOENT, "%s", strerror(ENOENT));
+	fd = open_folder(folder, why);
 	if (fd < 0)
 		return fd;
 	snprintf(name, sizeof(name), "%s" SUFFIX, build_id);
 	err = read_one(f, fd, name, &reason);
 	close(fd);
-	if (err)
-		snprintf(why, why_size, "%.400s/%s: %s", folder, name, reason);
-	return err;
+	return err ? xvt_fail(why, err, "%.400s/%s: %s", folder, name, reason) : 0;
 }
 
 void xvt_formats_cache_free(struct xvt_formats_cache *c)
@@ -208,7 +201,7 @@ void xvt_formats_cache_free(struct xvt_formats_cache *c)
 }
 
 const struct xvt_formats *xvt_formats_cache_find(const struct xvt_formats_cache *c,
-						 const char *kernel, char *why, size_t why_size)
+						 const char *kernel, struct xvt_error *why)
 {
 	const struct xvt_formats *found = NULL;
 	const size_t len = strlen(kernel);
@@ -220,7 +213,7 @@ const struct xvt_formats *xvt_formats_cache_find(const struct xvt_formats_cache 
 		    (len < 8 || strncmp(f->build_id, kernel, len) != 0))
 			continue;
 		if (found) {
-			snprintf(why, why_size,
+			xvt_fail(why, 0,
 				 "'%s' is more than one kernel of `xvtrace formats`; give a build "
 				 "id: %s or %s",
 				 kernel, found->build_id, f->build_id);
@@ -229,7 +222,7 @@ const struct xvt_formats *xvt_formats_cache_find(const struct xvt_formats_cache 
 		found = f;
 	}
 	if (!found)
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "no formats of a kernel '%s' are known: `xvtrace formats` lists those "
 			 "that are, and xvtrace-formats(1) says how to add one",
 			 kernel);
@@ -276,20 +269,17 @@ static int write_file(int folder, const struct xvt_formats *f, const char *name)
 }
 
 /* Open the folder of the cache, made if need be. Returns a descriptor, or -errno with a reason. */
-static int open_cache(char *folder, size_t size, char *why, size_t why_size)
+static int open_cache(char *folder, size_t size, struct xvt_error *why)
 {
 	int err;
 
-	if (!xvt_formats_cache_folder(folder, size)) {
-		snprintf(why, why_size, "this user has no folder for a cache: set XDG_CACHE_HOME");
-		return -ENOENT;
-	}
+	if (!xvt_formats_cache_folder(folder, size))
+		return xvt_fail(why, -ENOENT,
+				"this user has no folder for a cache: set XDG_CACHE_HOME");
 	err = make_folder(folder);
-	if (err) {
-		snprintf(why, why_size, "%s: %s", folder, strerror(-err));
-		return err;
-	}
-	return open_folder(folder, why, why_size);
+	if (err)
+		return xvt_fail(why, err, "%s: %s", folder, strerror(-err));
+	return open_folder(folder, why);
 }
 
 static int remove_file(int folder, const struct xvt_formats *f, const char *name)
@@ -299,11 +289,11 @@ static int remove_file(int folder, const struct xvt_formats *f, const char *name
 }
 
 static int change(const struct xvt_formats *f,
-		  int (*fn)(int folder, const struct xvt_formats *f, const char *name), char *why,
-		  size_t why_size)
+		  int (*fn)(int folder, const struct xvt_formats *f, const char *name),
+		  struct xvt_error *why)
 {
 	char folder[4096], name[NAME_SIZE];
-	const int fd = open_cache(folder, sizeof(folder), why, why_size);
+	const int fd = open_cache(folder, sizeof(folder), why);
 	int err;
 
 	if (fd < 0)
@@ -312,16 +302,16 @@ static int change(const struct xvt_formats *f,
 	err = fn(fd, f, name);
 	close(fd);
 	if (err)
-		snprintf(why, why_size, "%s/%s: %s", folder, name, strerror(-err));
+		xvt_fail(why, 0, "%s/%s: %s", folder, name, strerror(-err));
 	return err;
 }
 
-int xvt_formats_cache_store(const struct xvt_formats *f, char *why, size_t why_size)
+int xvt_formats_cache_store(const struct xvt_formats *f, struct xvt_error *why)
 {
-	return change(f, write_file, why, why_size);
+	return change(f, write_file, why);
 }
 
-int xvt_formats_cache_remove(const struct xvt_formats *f, char *why, size_t why_size)
+int xvt_formats_cache_remove(const struct xvt_formats *f, struct xvt_error *why)
 {
-	return change(f, remove_file, why, why_size);
+	return change(f, remove_file, why);
 }

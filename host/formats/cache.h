@@ -8,6 +8,7 @@
 #ifndef XVT_FORMATS_CACHE_H
 #define XVT_FORMATS_CACHE_H
 
+#include "base/error.h"
 #include "formats/formats.h"
 
 #define XVT_FORMATS_KERNELS_MAX 64u /* kernels of a cache that are read */
@@ -24,10 +25,10 @@ struct xvt_formats_cache {
 bool xvt_formats_cache_folder(char *to, size_t size);
 
 /* Read all kernels. A cache that is not there has none. Returns 0, or -errno with a reason. */
-int xvt_formats_cache_read(struct xvt_formats_cache *c, char *why, size_t why_size);
+int xvt_formats_cache_read(struct xvt_formats_cache *c, struct xvt_error *why);
 /* Read the kernel of that build id alone. Returns 0; or -errno with a reason, -ENOENT if there is
  * none. After an error *f has nothing to free. */
-int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, char *why, size_t why_size);
+int xvt_formats_cache_load(struct xvt_formats *f, const char *build_id, struct xvt_error *why);
 void xvt_formats_cache_free(struct xvt_formats_cache *c);
 
 /*
@@ -35,12 +36,12 @@ void xvt_formats_cache_free(struct xvt_formats_cache *c);
  * Returns NULL, with a reason, if there is none, or more than one.
  */
 const struct xvt_formats *xvt_formats_cache_find(const struct xvt_formats_cache *c,
-						 const char *kernel, char *why, size_t why_size);
+						 const char *kernel, struct xvt_error *why);
 
 /* Store a kernel in place of the one with the same build id. Returns 0, or -errno with a reason. */
-int xvt_formats_cache_store(const struct xvt_formats *f, char *why, size_t why_size);
+int xvt_formats_cache_store(const struct xvt_formats *f, struct xvt_error *why);
 
 /* Remove a kernel. Returns 0, or -errno with a reason. */
-int xvt_formats_cache_remove(const struct xvt_formats *f, char *why, size_t why_size);
+int xvt_formats_cache_remove(const struct xvt_formats *f, struct xvt_error *why);
 
 #endif /* XVT_FORMATS_CACHE_H */

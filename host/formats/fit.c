@@ -134,7 +134,7 @@ static uint32_t bytes_of(const char *text, bool *open)
 }
 
 bool xvt_fit_check(const struct xvt_fit *fit, const struct xvt_formats *f, uint32_t *unknown,
-		   char *why, size_t why_size)
+		   struct xvt_error *why)
 {
 	struct xvt_formats_event e;
 	uint32_t seen = 0, known = 0, id;
@@ -151,7 +151,7 @@ bool xvt_fit_check(const struct xvt_fit *fit, const struct xvt_formats *f, uint3
 		bytes = bytes_of(e.text, &open);
 		if (l.least >= bytes && (open || l.most <= bytes + ROUNDED_BY))
 			continue;
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "event %u is %s:%s there, which has %s%u bytes, and records of it have %u",
 			 e.id, e.system, e.event, open ? "at least " : "", bytes,
 			 l.least < bytes ? l.least : l.most);

@@ -7,6 +7,7 @@
 #ifndef XVT_FORMATS_FIT_H
 #define XVT_FORMATS_FIT_H
 
+#include "base/error.h"
 #include "formats/formats.h"
 
 #define XVT_FIT_IDS 65536u /* numbers of events, which are u16 */
@@ -44,6 +45,6 @@ bool xvt_fit_has(const struct xvt_fit *fit, uint16_t id);
 /* Compare all records with the formats. Returns true, and *unknown is the number of events that
  * the kernel's formats do not have: of modules, probes; or false with a reason. */
 bool xvt_fit_check(const struct xvt_fit *fit, const struct xvt_formats *f, uint32_t *unknown,
-		   char *why, size_t why_size);
+		   struct xvt_error *why);
 
 #endif /* XVT_FORMATS_FIT_H */

@@ -208,12 +208,11 @@ static int add_events(struct xvt_formats *f, const struct import *im, bool all,
 			result->left_out++;
 			continue;
 		}
-		if (e->id && e->id == last) {
-			snprintf(result->why, sizeof(result->why),
-				 "two events have the number %u: it is no copy of one kernel's",
-				 e->id);
-			return -EBADMSG;
-		}
+		if (e->id && e->id == last)
+			return xvt_fail(
+				&result->why, -EBADMSG,
+				"two events have the number %u: it is no copy of one kernel's",
+				e->id);
 		last = e->id ? e->id : last;
 		err = xvt_formats_add(f, e->system, e->name, e->text, e->len, &why);
 		if (err == -ENOMEM)
@@ -222,8 +221,7 @@ static int add_events(struct xvt_formats *f, const struct import *im, bool all,
 	}
 	if (f->count)
 		return 0;
-	snprintf(result->why, sizeof(result->why), "it has no format of an event of the kernel's");
-	return -ENODATA;
+	return xvt_fail(&result->why, -ENODATA, "it has no format of an event of the kernel's");
 }
 
 /* What is missing, or NULL. */
@@ -251,19 +249,15 @@ static int make(struct xvt_formats *f, struct import *im, bool no_modules,
 	const char *why = missing(im, no_modules);
 	int err;
 
-	if (why) {
-		snprintf(result->why, sizeof(result->why), "%s", why);
-		return -ENODATA;
-	}
+	if (why)
+		return xvt_fail(&result->why, -ENODATA, "%s", why);
 	result->unreadable = im->unreadable;
 	if (im->symbols)
 		qsort(im->symbols, im->nr_symbols, sizeof(*im->symbols), by_name);
 	qsort(im->events, im->nr_events, sizeof(*im->events), by_id);
 	err = xvt_formats_begin(f, im->build_id, im->kernel, no_modules ? "boot" : "import", &why);
-	if (err) {
-		snprintf(result->why, sizeof(result->why), "%s", why);
-		return err;
-	}
+	if (err)
+		return xvt_fail(&result->why, err, "%s", why);
 	err = add_events(f, im, no_modules, result);
 	if (err)
 		xvt_formats_free(f);
@@ -287,7 +281,7 @@ int xvt_formats_import_tar(struct xvt_formats *f, const uint8_t *tar, size_t len
 
 	memset(result, 0, sizeof(*result));
 	err = xvt_tar_each(tar, len, take_file, &im, &why);
-	snprintf(result->why, sizeof(result->why), "%s", why);
+	xvt_fail(&result->why, 0, "%s", why);
 	if (!err)
 		err = make(f, &im, no_modules, result);
 	free_import(&im);
@@ -409,7 +403,7 @@ static int import_folder(struct xvt_formats *f, int dir, struct xvt_import_resul
 	if (!err)
 		err = make(f, &im, false, result);
 	else
-		snprintf(result->why, sizeof(result->why), "%s", strerror(-err));
+		xvt_fail(&result->why, 0, "%s", strerror(-err));
 	free_import(&im);
 	return err;
 }
@@ -428,10 +422,8 @@ int xvt_formats_import(struct xvt_formats *f, const char *path, struct xvt_impor
 		return err;
 	}
 	err = read_file(AT_FDCWD, path, XVT_IMPORT_TAR_MAX, &bytes, &len);
-	if (err) {
-		snprintf(result->why, sizeof(result->why), "%s", strerror(-err));
-		return err;
-	}
+	if (err)
+		return xvt_fail(&result->why, err, "%s", strerror(-err));
 	err = xvt_formats_import_tar(f, bytes, len, false, result);
 	free(bytes);
 	return err;

@@ -14,6 +14,7 @@
 #ifndef XVT_FORMATS_IMPORT_H
 #define XVT_FORMATS_IMPORT_H
 
+#include "base/error.h"
 #include "formats/formats.h"
 
 #define XVT_IMPORT_TAR_MAX (128u << 20) /* bytes of an archive */
@@ -21,7 +22,7 @@
 struct xvt_import_result {
 	uint32_t left_out; /* events of modules, probes, and what else no kernel has for good */
 	uint32_t unreadable;
-	char why[512]; /* of an error */
+	struct xvt_error why; /* of an error */
 };
 
 /* Read a folder or an archive. Returns 0; or -errno with result->why. */

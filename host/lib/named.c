@@ -208,12 +208,12 @@ static const struct xvt_formats *load(struct xvt_named *n, struct machine *m, co
 {
 	const struct xvt_formats *f = loaded(n, build_id);
 	struct xvt_formats of;
-	char reason[WHY_MAX];
+	struct xvt_error reason;
 	int err;
 
 	if (f)
 		return f;
-	err = xvt_formats_cache_load(&of, build_id, reason, sizeof(reason));
+	err = xvt_formats_cache_load(&of, build_id, &reason);
 	if (!err)
 		return keep(n, &of);
 	if (err == -ENOENT)
@@ -222,7 +222,7 @@ static const struct xvt_formats *load(struct xvt_named *n, struct machine *m, co
 			 "here: `xvtrace formats --kernel VMLINUZ` of that kernel stores them",
 			 build_id);
 	else
-		snprintf(m->why, sizeof(m->why), "%s", reason);
+		snprintf(m->why, sizeof(m->why), "%s", reason.text);
 	return NULL;
 }
 
@@ -298,7 +298,7 @@ static int lend_parts(struct xvt_named *n, struct machine *m, const struct xvt_f
 	for (size_t i = 0; i < m->part_count && !err; i++) {
 		const struct xvt_formats *f;
 		struct part p = m->parts[i];
-		char reason[WHY_MAX - 200];
+		struct xvt_error reason;
 		uint32_t unknown;
 
 		if (p.named)
@@ -306,9 +306,10 @@ static int lend_parts(struct xvt_named *n, struct machine *m, const struct xvt_f
 		while (i + 1 < m->part_count && is_one(&p, &m->parts[i + 1]))
 			p.end_seq = m->parts[++i].end_seq;
 		f = choose(n, m, &p);
-		if (f && !xvt_fit_check(fit, f, &unknown, reason, sizeof(reason))) {
-			snprintf(m->why, sizeof(m->why), "they are not of kernel %s, build %s: %s",
-				 f->release, f->build_id, reason);
+		if (f && !xvt_fit_check(fit, f, &unknown, &reason)) {
+			snprintf(m->why, sizeof(m->why),
+				 "they are not of kernel %s, build %s: %.300s", f->release,
+				 f->build_id, reason.text);
 			f = NULL;
 		}
 		m->partly |= !f;
@@ -426,33 +427,26 @@ void xvt_named_free(struct xvt_named *n)
 	free(n);
 }
 
-int xvt_named_claim(struct xvt_named *n, uint32_t vm, const char *kernel, char *why,
-		    size_t why_size)
+int xvt_named_claim(struct xvt_named *n, uint32_t vm, const char *kernel, struct xvt_error *why)
 {
 	struct xvt_formats_cache cache;
 	const struct xvt_formats *found;
 	struct machine *m;
 	int err;
 
-	if (!n || vm >= n->count || !n->v[vm].ftrace) {
-		snprintf(why, why_size,
-			 "its guest sends its formats: they are taken of no other "
-			 "kernel");
-		return -EINVAL;
-	}
+	if (!n || vm >= n->count || !n->v[vm].ftrace)
+		return xvt_fail(why, -EINVAL,
+				"its guest sends its formats: they are taken of no other "
+				"kernel");
 	m = &n->v[vm];
-	if (!m->part_count) {
-		snprintf(why, why_size, "%s", m->why);
-		return -EINVAL;
-	}
-	if (!has_nameless_part(m)) {
-		snprintf(why, why_size, "its events have names in the trace");
-		return -EEXIST;
-	}
-	err = xvt_formats_cache_read(&cache, why, why_size);
+	if (!m->part_count)
+		return xvt_fail(why, -EINVAL, "%s", m->why);
+	if (!has_nameless_part(m))
+		return xvt_fail(why, -EEXIST, "its events have names in the trace");
+	err = xvt_formats_cache_read(&cache, why);
 	if (err)
 		return err;
-	found = xvt_formats_cache_find(&cache, kernel, why, why_size);
+	found = xvt_formats_cache_find(&cache, kernel, why);
 	err = found ? 0 : -ENOENT;
 	if (found) {
 		m->claim = loaded(n, found->build_id);
@@ -461,7 +455,7 @@ int xvt_named_claim(struct xvt_named *n, uint32_t vm, const char *kernel, char *
 		err = m->claim ? find(n, m) : -ENOMEM;
 	}
 	if (err == -ENOMEM)
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		xvt_fail(why, 0, "%s", strerror(ENOMEM));
 	xvt_formats_cache_free(&cache);
 	return err;
 }

@@ -21,8 +21,7 @@ int xvt_named_new(struct xvt_named **out, struct xvt_trace *t);
 void xvt_named_free(struct xvt_named *n);
 
 /* The user states which kernel a machine had. Returns 0; or -errno, with a reason. */
-int xvt_named_claim(struct xvt_named *n, uint32_t vm, const char *kernel, char *why,
-		    size_t why_size);
+int xvt_named_claim(struct xvt_named *n, uint32_t vm, const char *kernel, struct xvt_error *why);
 
 /* What is known of a machine. n: NULL for nothing. Returns whether formats of the cache name events
  * of it. */

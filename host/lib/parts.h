@@ -3,6 +3,7 @@
 #ifndef XVT_LIB_PARTS_H
 #define XVT_LIB_PARTS_H
 
+#include "base/error.h"
 #include "decode/decode.h"
 #include "lib/ahead.h"
 #include "lib/gaps.h"
@@ -89,7 +90,7 @@ void xvt_lib_join(struct xvtrace *of, struct xvtrace *copy);
 /* -- several traces as one, several.c ------------------------------------------------ */
 
 /* Returns whether b can be read beside a. why: what forbids it. */
-bool xvt_several_fit(const struct xvt_trace *a, const struct xvt_trace *b, char *why, size_t size);
+bool xvt_several_fit(const struct xvt_trace *a, const struct xvt_trace *b, struct xvt_error *why);
 /* Number the machines and rings of the members. Returns 0 or -ENOMEM. */
 int xvt_several_number(struct xvtrace *whole);
 /* The member that has that ring of the whole; NULL: none has. */

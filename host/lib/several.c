@@ -68,20 +68,20 @@ static bool is_same_set(const struct xvt_trace *a, const struct xvt_trace *b)
 	       !memcmp(a->info.set, b->info.set, sizeof(a->info.set));
 }
 
-bool xvt_several_fit(const struct xvt_trace *a, const struct xvt_trace *b, char *why, size_t size)
+bool xvt_several_fit(const struct xvt_trace *a, const struct xvt_trace *b, struct xvt_error *why)
 {
 	const size_t len = sizeof(a->info.host_name);
 
 	if (!memcmp(a->info.uuid, b->info.uuid, sizeof(a->info.uuid)))
-		snprintf(why, size, "it is the same trace as %s, or begins with the same file",
+		xvt_fail(why, 0, "it is the same trace as %s, or begins with the same file",
 			 a->path);
 	else if (strncmp(a->info.host_name, b->info.host_name, len) != 0)
-		snprintf(why, size,
+		xvt_fail(why, 0,
 			 "it is of host '%.*s', %s is of host '%.*s'; traces are read as one "
 			 "where they are of one host, because their times are of its clock",
 			 (int)len, b->info.host_name, a->path, (int)len, a->info.host_name);
 	else if (!is_same_set(a, b) && !is_one_clock(a, b))
-		snprintf(why, size,
+		xvt_fail(why, 0,
 			 "its times are of another clock than those of %s: the host was booted "
 			 "between the two, or slept during one of them",
 			 a->path);

@@ -63,24 +63,22 @@ int xvt_lib_tables(struct xvtrace *trace)
 	return err ? err : copy_rings(trace);
 }
 
-int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
-		 struct xvtrace_error *error)
+static int open_one(struct xvtrace **out, const char *path, unsigned int flags,
+		    struct xvt_error *why)
 {
-	struct xvtrace_error unused;
 	struct xvtrace *trace = calloc(1, sizeof(*trace));
-	char *why = error ? error->text : unused.text;
-	int err;
+	int err = -ENOMEM;
 
 	*out = NULL;
-	snprintf(why, sizeof(unused.text), "%s", strerror(ENOMEM));
+	xvt_fail(why, err, "%s", strerror(-err));
 	if (!trace)
-		return -ENOMEM;
+		return err;
 	trace->growing = flags & XVTRACE_GROWING;
 	trace->part = flags & (XVTRACE_PART | XVTRACE_GROWING);
 	if (trace->growing)
-		err = xvt_trace_open_growing(&trace->t, path, why, sizeof(unused.text));
+		err = xvt_trace_open_growing(&trace->t, path, why);
 	else
-		err = xvt_set_open(&trace->t, path, trace->part, why, sizeof(unused.text));
+		err = xvt_set_open(&trace->t, path, trace->part, why);
 	if (!err)
 		err = xvt_lib_tables(trace);
 	if (!err && !trace->growing)
@@ -120,36 +118,50 @@ static void name_whole(struct xvtrace *whole, const char *const *paths, size_t c
 			 count - 1);
 }
 
-/* Open one more, and compare it with the others. The text of an error begins with its path. */
-static int add_member(struct xvtrace *whole, const char *path, unsigned int flags, char *why,
-		      size_t size)
+/* Both texts have one size. Returns `err`. */
+static int tell(struct xvtrace_error *error, int err, const struct xvt_error *why)
 {
-	struct xvtrace_error error;
+	if (err && error)
+		memcpy(error->text, why->text, sizeof(error->text));
+	return err;
+}
+
+int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
+		 struct xvtrace_error *error)
+{
+	struct xvt_error why;
+
+	return tell(error, open_one(out, path, flags, &why), &why);
+}
+
+/* Open one more, and compare it with the others. The text of an error begins with its path. */
+static int add_member(struct xvtrace *whole, const char *path, unsigned int flags,
+		      struct xvt_error *why)
+{
+	struct xvt_error its;
 	struct xvtrace *of;
-	int err = xvtrace_open(&of, path, flags, &error);
+	int err = open_one(&of, path, flags, &its);
 
 	if (!err)
 		whole->members[whole->member_count++] = of;
 	for (size_t i = 0; !err && i + 1 < whole->member_count; i++)
-		if (!xvt_several_fit(whole->members[i]->t, of->t, error.text, sizeof(error.text)))
+		if (!xvt_several_fit(whole->members[i]->t, of->t, &its))
 			err = -EINVAL;
 	if (err)
-		snprintf(why, size, "%.200s: %.300s", path, error.text);
+		xvt_fail(why, 0, "%.200s: %.300s", path, its.text);
 	return err;
 }
 
-int xvtrace_open_several(struct xvtrace **out, const char *const *paths, size_t count,
-			 unsigned int flags, struct xvtrace_error *error)
+static int open_several(struct xvtrace **out, const char *const *paths, size_t count,
+			unsigned int flags, struct xvt_error *why)
 {
-	struct xvtrace_error unused;
 	struct xvtrace *whole;
 	int err = 0;
 
-	error = error ? error : &unused;
 	if (count == 1)
-		return xvtrace_open(out, paths[0], flags, error);
+		return open_one(out, paths[0], flags, why);
 	*out = NULL;
-	snprintf(error->text, sizeof(error->text), "%s", strerror(count ? ENOMEM : EINVAL));
+	xvt_fail(why, 0, "%s", strerror(count ? ENOMEM : EINVAL));
 	if (!count || flags & XVTRACE_GROWING)
 		return -EINVAL;
 	whole = calloc(1, sizeof(*whole));
@@ -161,7 +173,7 @@ int xvtrace_open_several(struct xvtrace **out, const char *const *paths, size_t 
 	if (!whole->members)
 		err = -ENOMEM;
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_member(whole, paths[i], flags, error->text, sizeof(error->text));
+		err = add_member(whole, paths[i], flags, why);
 	if (!err)
 		err = xvt_several_number(whole);
 	if (err) {
@@ -170,6 +182,14 @@ int xvtrace_open_several(struct xvtrace **out, const char *const *paths, size_t 
 	}
 	*out = whole;
 	return 0;
+}
+
+int xvtrace_open_several(struct xvtrace **out, const char *const *paths, size_t count,
+			 unsigned int flags, struct xvtrace_error *error)
+{
+	struct xvt_error why;
+
+	return tell(error, open_several(out, paths, count, flags, &why), &why);
 }
 
 void xvtrace_close(struct xvtrace *trace)
@@ -369,6 +389,7 @@ int xvtrace_names(const struct xvtrace *trace, unsigned int machine, struct xvtr
 static int claim(struct xvtrace *of, const char *machine, const char *kernel,
 		 struct xvtrace_error *error)
 {
+	struct xvt_error why;
 	int err = -ENOENT;
 
 	for (uint32_t vm = 0; vm < of->machine_count; vm++) {
@@ -377,7 +398,7 @@ static int claim(struct xvtrace *of, const char *machine, const char *kernel,
 		if (!of->machines[vm].known || (!xvt_machine_same(m->name, machine) &&
 						!xvt_machine_same(m->recorded_name, machine)))
 			continue;
-		err = xvt_named_claim(of->named, vm, kernel, error->text, sizeof(error->text));
+		err = tell(error, xvt_named_claim(of->named, vm, kernel, &why), &why);
 		if (err)
 			return err;
 	}

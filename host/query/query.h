@@ -3,7 +3,7 @@
  * query.h - SQL over a trace, by virtual tables of SQLite: nothing is imported. SQLite is loaded by
  * the first use; sqlite.c alone knows it.
  *
- *	xvt_query_load(why, sizeof(why));
+ *	xvt_query_load(&why);
  *	xvt_query_new(&q, trace, &options, &error);
  *	xvt_query_run(q, sql, &rows, &error);
  *	xvt_query_free(q);
@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "lib/xvtrace.h"
 
 struct xvt_query_options {
@@ -55,7 +56,7 @@ struct xvt_query_rows {
 struct xvt_query;
 
 /* Load SQLite: before a sandbox is entered. Returns 0, or -ENOPKG or -ENOSYS with `why`. */
-int xvt_query_load(char *why, size_t why_size);
+int xvt_query_load(struct xvt_error *why);
 /* The trace and *options->stop must live as long. Returns 0 or -errno with a text. */
 int xvt_query_new(struct xvt_query **q, struct xvtrace *trace,
 		  const struct xvt_query_options *options, struct xvtrace_error *error);

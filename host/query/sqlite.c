@@ -14,22 +14,25 @@
 
 #if !defined(XVT_SQLITE_SONAME)
 
-int xvt_query_load(char *why, size_t why_size)
+int xvt_query_load(struct xvt_error *why)
 {
-	snprintf(why, why_size,
-		 "this xvtrace was built without SQLite; install libsqlite3-dev and "
-		 "build it again");
-	return -ENOPKG;
+	return xvt_fail(why, -ENOPKG,
+			"this xvtrace was built without SQLite; install libsqlite3-dev and "
+			"build it again");
 }
 
 int xvt_query_new(struct xvt_query **q, struct xvtrace *trace,
 		  const struct xvt_query_options *options, struct xvtrace_error *error)
 {
+	struct xvt_error why;
+	int err;
+
 	(void)trace;
 	(void)options;
 	*q = NULL;
-	xvt_query_load(error->text, sizeof(error->text));
-	return -ENOPKG;
+	err = xvt_query_load(&why);
+	snprintf(error->text, sizeof(error->text), "%s", why.text);
+	return err;
 }
 
 int xvt_query_run(struct xvt_query *q, const char *sql, const struct xvt_query_rows *rows,
@@ -758,7 +761,7 @@ static void find_functions(void)
 	(lib.close)(db);
 }
 
-int xvt_query_load(char *why, size_t why_size)
+int xvt_query_load(struct xvt_error *why)
 {
 	const char *missing = "";
 	unsigned char random;
@@ -766,19 +769,16 @@ int xvt_query_load(char *why, size_t why_size)
 			      : xvt_library_load(XVT_TEXT_OF(XVT_SQLITE_SONAME), symbols, &missing);
 
 	if (err == -ENOPKG)
-		snprintf(why, why_size, "SQLite cannot be loaded: %s; install libsqlite3-0",
-			 dlerror());
+		xvt_fail(why, 0, "SQLite cannot be loaded: %s; install libsqlite3-0", dlerror());
 	else if (err)
-		snprintf(why, why_size, "%s has no %s() and is too old",
-			 XVT_TEXT_OF(XVT_SQLITE_SONAME), missing);
+		xvt_fail(why, 0, "%s has no %s() and is too old", XVT_TEXT_OF(XVT_SQLITE_SONAME),
+			 missing);
 	if (err)
 		return err;
 	if (!sqlite3_api)
 		find_functions();
-	if (!sqlite3_api || sqlite3_libversion_number() < VERSION_LEAST) {
-		snprintf(why, why_size, "SQLite is too old; 3.38 and newer are not");
-		return -ENOSYS;
-	}
+	if (!sqlite3_api || sqlite3_libversion_number() < VERSION_LEAST)
+		return xvt_fail(why, -ENOSYS, "SQLite is too old; 3.38 and newer are not");
 	/* The first use opens a file, which a sandbox would not allow. */
 	sqlite3_randomness(1, &random);
 	return 0;

@@ -45,7 +45,7 @@ bool xvt_bell_server_find(const char *named, const char *region, bool domain,
 
 /* ------------------------------------------------------------------ start */
 
-static int make_region(const char *region, uint64_t size, uid_t user, char *why, size_t why_size)
+static int make_region(const char *region, uint64_t size, uid_t user, struct xvt_error *why)
 {
 	int fd = open(region, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int err = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
@@ -53,7 +53,7 @@ static int make_region(const char *region, uint64_t size, uid_t user, char *why,
 	if (!err && user != (uid_t)-1 && user != geteuid() && fchown(fd, user, (gid_t)-1))
 		err = errno;
 	if (err)
-		snprintf(why, why_size, "cannot make %s: %s", region, strerror(err));
+		xvt_fail(why, 0, "cannot make %s: %s", region, strerror(err));
 	if (err && fd >= 0)
 		unlink(region);
 	if (fd >= 0)
@@ -86,7 +86,7 @@ static void become_server(const char *region, const char *path, int out)
 }
 
 /* Read what the server says until it serves. Returns 0, or -errno with its last line in `why`. */
-static int await_server(int in, const char *path, char *why, size_t why_size)
+static int await_server(int in, const char *path, struct xvt_error *why)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
 	char text[2048] = "", serves[XVT_BELL_SERVER_PATH + 16];
@@ -96,10 +96,8 @@ static int await_server(int in, const char *path, char *why, size_t why_size)
 
 	snprintf(serves, sizeof(serves), "%s: serving ", path);
 	while (!strstr(text, serves)) {
-		if (poll(&p, 1, ANSWER_MS) <= 0) {
-			snprintf(why, why_size, "the doorbell's server does not start");
-			return -ETIMEDOUT;
-		}
+		if (poll(&p, 1, ANSWER_MS) <= 0)
+			return xvt_fail(why, -ETIMEDOUT, "the doorbell's server does not start");
 		n = read(in, text + used, sizeof(text) - 1 - used);
 		if (n <= 0)
 			break;
@@ -114,28 +112,25 @@ static int await_server(int in, const char *path, char *why, size_t why_size)
 	line = line ? line + 1 : text;
 	if (!strncmp(line, "xvtrace: ", strlen("xvtrace: ")))
 		line += strlen("xvtrace: ");
-	snprintf(why, why_size, "the doorbell's server does not start: %s", line);
-	return -EIO;
+	return xvt_fail(why, -EIO, "the doorbell's server does not start: %s", line);
 }
 
-static int start_server(const char *region, const char *path, char *why, size_t why_size)
+static int start_server(const char *region, const char *path, struct xvt_error *why)
 {
 	int out[2], err;
 	pid_t pid;
 
-	if (pipe2(out, O_CLOEXEC)) {
-		snprintf(why, why_size, "%s", strerror(errno));
-		return -errno;
-	}
+	if (pipe2(out, O_CLOEXEC))
+		return xvt_fail(why, -errno, "%s", strerror(errno));
 	pid = fork();
 	if (!pid)
 		become_server(region, path, out[1]);
 	close(out[1]);
 	if (pid < 0) {
 		err = -errno;
-		snprintf(why, why_size, "no process for the doorbell's server: %s", strerror(-err));
+		xvt_fail(why, 0, "no process for the doorbell's server: %s", strerror(-err));
 	} else {
-		err = await_server(out[0], path, why, why_size);
+		err = await_server(out[0], path, why);
 		if (err)
 			xvt_child_kill(-1, pid);
 	}
@@ -143,20 +138,20 @@ static int start_server(const char *region, const char *path, char *why, size_t 
 	return err;
 }
 
-int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, char *why, size_t why_size)
+int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, struct xvt_error *why)
 {
-	char path[XVT_BELL_SERVER_PATH], unheard[256];
-	int err = make_region(region, size, user, why, why_size);
+	char path[XVT_BELL_SERVER_PATH];
+	struct xvt_error unheard;
+	int err = make_region(region, size, user, why);
 
 	if (err)
 		return err;
 	xvt_bell_server_socket(region, path);
-	err = start_server(region, path, why, why_size);
+	err = start_server(region, path, why);
 	if (!err && user != (uid_t)-1 && user != geteuid() && lchown(path, user, (gid_t)-1)) {
 		err = -errno;
-		snprintf(why, why_size, "cannot give %s to user %u: %s", path, user,
-			 strerror(-err));
-		xvt_bell_server_stop(region, unheard, sizeof(unheard));
+		xvt_fail(why, 0, "cannot give %s to user %u: %s", path, user, strerror(-err));
+		xvt_bell_server_stop(region, &unheard);
 	}
 	if (err)
 		unlink(region);
@@ -167,11 +162,12 @@ int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, char *w
 
 bool xvt_bell_server_runs(const char *region)
 {
-	char path[XVT_BELL_SERVER_PATH], why[256];
+	char path[XVT_BELL_SERVER_PATH];
+	struct xvt_error why;
 	int fd;
 
 	xvt_bell_server_socket(region, path);
-	fd = xvt_socket_connect(path, why, sizeof(why));
+	fd = xvt_socket_connect(path, &why);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
@@ -196,7 +192,7 @@ static bool is_server(pid_t pid, const char *region, const char *path)
 }
 
 /* End the process that listens at the other side of `sock`. */
-static int end_peer(int sock, const char *region, const char *path, char *why, size_t why_size)
+static int end_peer(int sock, const char *region, const char *path, struct xvt_error *why)
 {
 	struct ucred peer = { .pid = 0 };
 	socklen_t len = sizeof(peer);
@@ -207,24 +203,22 @@ static int end_peer(int sock, const char *region, const char *path, char *why, s
 		p.fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 	/* The descriptor is of this process, whatever has its number later. */
 	if (p.fd < 0 || !is_server(peer.pid, region, path)) {
-		snprintf(why, why_size, "process %d listens at %s, and is no server of attach",
-			 (int)peer.pid, path);
-		err = -EBUSY;
+		err = xvt_fail(why, -EBUSY, "process %d listens at %s, and is no server of attach",
+			       (int)peer.pid, path);
 	} else if (syscall(SYS_pidfd_send_signal, p.fd, SIGTERM, NULL, 0)) {
 		err = -errno;
-		snprintf(why, why_size, "cannot end the doorbell's server, process %d: %s",
-			 (int)peer.pid, strerror(-err));
+		xvt_fail(why, 0, "cannot end the doorbell's server, process %d: %s", (int)peer.pid,
+			 strerror(-err));
 	} else if (poll(&p, 1, ANSWER_MS) <= 0) {
-		snprintf(why, why_size, "the doorbell's server, process %d, does not end",
-			 (int)peer.pid);
-		err = -ETIMEDOUT;
+		err = xvt_fail(why, -ETIMEDOUT, "the doorbell's server, process %d, does not end",
+			       (int)peer.pid);
 	}
 	if (p.fd >= 0)
 		close(p.fd);
 	return err;
 }
 
-int xvt_bell_server_stop(const char *region, char *why, size_t why_size)
+int xvt_bell_server_stop(const char *region, struct xvt_error *why)
 {
 	char path[XVT_BELL_SERVER_PATH];
 	struct stat st;
@@ -233,17 +227,17 @@ int xvt_bell_server_stop(const char *region, char *why, size_t why_size)
 	xvt_bell_server_socket(region, path);
 	if (lstat(path, &st) || !S_ISSOCK(st.st_mode))
 		return 0;
-	fd = xvt_socket_connect(path, why, why_size);
+	fd = xvt_socket_connect(path, why);
 	if (fd < 0 && fd != -ECONNREFUSED)
 		return fd == -ENOENT ? 0 : fd;
 	if (fd >= 0) {
-		err = end_peer(fd, region, path, why, why_size);
+		err = end_peer(fd, region, path, why);
 		close(fd);
 	}
 	/* A server that was killed leaves its socket. */
 	if (!err && unlink(path) && errno != ENOENT) {
 		err = -errno;
-		snprintf(why, why_size, "cannot remove %s: %s", path, strerror(-err));
+		xvt_fail(why, 0, "cannot remove %s: %s", path, strerror(-err));
 	}
 	return err;
 }

@@ -6,6 +6,8 @@
 #ifndef XVT_BELL_SERVER_H
 #define XVT_BELL_SERVER_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,8 +33,7 @@ bool xvt_bell_server_find(const char *named, const char *region, bool domain,
  * and may connect to the socket; (uid_t)-1: this process's user. Returns 0 once the server listens,
  * or -errno with the reason in `why`; then nothing is left of it.
  */
-int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, char *why,
-			  size_t why_size);
+int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, struct xvt_error *why);
 
 /* Returns whether a process listens at the socket. */
 bool xvt_bell_server_runs(const char *region);
@@ -41,6 +42,6 @@ bool xvt_bell_server_runs(const char *region);
  * End the server and wait until it has ended, then remove its socket. Returns 0, also if there is
  * none; or -errno with the reason in `why` (-EBUSY: another program listens at the socket).
  */
-int xvt_bell_server_stop(const char *region, char *why, size_t why_size);
+int xvt_bell_server_stop(const char *region, struct xvt_error *why);
 
 #endif /* XVT_BELL_SERVER_H */

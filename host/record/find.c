@@ -76,12 +76,12 @@ void xvt_region_look(const char *path, struct xvt_region_look *look)
 	}
 	look->err = xvt_host_region_open(&r, path, false);
 	if (look->err) {
-		snprintf(look->why, sizeof(look->why), "%s", xvt_host_region_open_why(look->err));
+		xvt_fail(&look->why, 0, "%s", xvt_host_region_open_why(look->err));
 		return;
 	}
 	look->err = xvt_host_region_check(&r);
 	if (look->err)
-		xvt_fault_text(&r.fault, look->why, sizeof(look->why));
+		xvt_fault_text(&r.fault, look->why.text, sizeof(look->why.text));
 	look->kind = r.hdr.kind;
 	look->relayed = !look->err && r.hdr.incompat & XVT_INCOMPAT_RELAYED;
 	look->rings = look->err ? 0 : r.g.ring_count;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "xvt_abi.h"
 
 /* Files that are taken for regions: those of xvt_host_region_dir() with this prefix. */
@@ -32,9 +33,9 @@ void xvt_region_machine(const char *path, char name[XVT_NAME_LEN]);
 bool xvt_same_file(const char *a, const char *b);
 
 struct xvt_region_look {
-	int err;       /* 0: formatted; -EAGAIN: not formatted; else -errno, with `why` */
-	char why[256]; /* of err */
-	uint64_t size; /* bytes */
+	int err;	      /* 0: formatted; -EAGAIN: not formatted; else -errno, with `why` */
+	struct xvt_error why; /* of err */
+	uint64_t size;	      /* bytes */
 	/* of a formatted region: */
 	uint32_t kind; /* enum xvt_region_kind */
 	bool relayed;  /* its rings have pages of ftrace, which a program relays */

@@ -155,7 +155,7 @@ static void on_file_found(void *arg, const struct xvt_candidate *c)
 {
 	struct xvt_follow *f = arg;
 	struct refused *r;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	if (xvt_session_has_region(f->s, c->path) || is_kept(f->opt->keeper, c->path))
@@ -168,9 +168,9 @@ static void on_file_found(void *arg, const struct xvt_candidate *c)
 	if (!c->asked &&
 	    (!xvt_file_has_writer(c->path) || (f->watch && f->now_ns - r->since_ns < DOMAIN_NS)))
 		return;
-	err = xvt_machine_add_found(f->s, f->opt->keeper, c, why, sizeof(why));
+	err = xvt_machine_add_found(f->s, f->opt->keeper, c, &why);
 	if (err < 0 && !comes_soon(err))
-		refuse(r, why);
+		refuse(r, why.text);
 	if (err >= 0)
 		r->seen = false;
 	if (!err)
@@ -193,15 +193,15 @@ static void take_domains(struct xvt_follow *f)
 {
 	struct xvt_domain domain;
 	struct xvt_candidate c;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	while ((err = xvt_libvirt_watch_next(f->watch, &domain)) > 0) {
 		if (!xvt_machines_selects(f->opt, &domain, &c))
 			continue;
-		err = xvt_machine_add_found(f->s, f->opt->keeper, &c, why, sizeof(why));
+		err = xvt_machine_add_found(f->s, f->opt->keeper, &c, &why);
 		if (err < 0)
-			xvt_warn(domain.name, "left out: %s", why);
+			xvt_warn(domain.name, "left out: %s", why.text);
 		else if (!err)
 			added(f, &c);
 	}
@@ -241,7 +241,7 @@ static void no_libvirt(const struct xvt_follow *f, int err)
 static void connect_libvirt(struct xvt_follow *f)
 {
 	const struct xvt_machine_options *opt = f->opt;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	if (f->no_libvirt || f->now_ns < f->next_connect_ns || !(opt->all || opt->domains.n))
@@ -251,11 +251,11 @@ static void connect_libvirt(struct xvt_follow *f)
 	f->next_connect_ns = f->now_ns + (err ? CONNECT_NS : ANSWER_NS);
 	if (err <= 0)
 		return;
-	err = xvt_libvirt_watch(&f->watch, f->loop, opt->libvirt_uri, why, sizeof(why));
+	err = xvt_libvirt_watch(&f->watch, f->loop, opt->libvirt_uri, &why);
 	f->no_libvirt = err == -ENOPKG;
 	if (!err && f->libvirt_why[0])
 		say(f, "connected to libvirt; its domains are recorded from here on");
-	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s", err ? why : "");
+	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s", err ? why.text : "");
 	if (err && !f->no_libvirt_told)
 		no_libvirt(f, err);
 	f->no_libvirt_told = err != 0;

@@ -91,7 +91,7 @@ int xvt_host_events_add(struct xvt_session *s, const struct xvt_host_event_optio
 		.all_threads = o->all_threads,
 		.buffer_kib = (uint32_t)((o->buffer_bytes + 1023) >> 10),
 	};
-	char why[512];
+	struct xvt_error why;
 	size_t i, k;
 	int err;
 
@@ -106,12 +106,12 @@ int xvt_host_events_add(struct xvt_session *s, const struct xvt_host_event_optio
 		for (k = 0; given && k < PATTERNS_MAX && presets[i].patterns[k]; k++)
 			wanted[options.nr_wanted++] = presets[i].patterns[k];
 	}
-	err = xvt_session_host_add(s, &options, why, sizeof(why));
+	err = xvt_session_host_add(s, &options, &why);
 	if (err == -ENOENT || err == -EINVAL || err == -EEXIST) {
-		xvt_error("record", "%s", why);
+		xvt_error("record", "%s", why.text);
 		return XVT_EXIT_USAGE;
 	}
 	if (err)
-		xvt_warn("host", "%s; the other machines are recorded without it", why);
+		xvt_warn("host", "%s; the other machines are recorded without it", why.text);
 	return XVT_EXIT_OK;
 }

@@ -16,8 +16,8 @@
 #include "vmm/qmp.h"
 
 int xvt_listen_by_qmp(struct xvt_vmm **out, struct xvt_loop *loop, const struct xvt_opt_list *qmp,
-		      const char *name, xvt_vmm_fn fn, void *arg, const char **path, char *why,
-		      size_t why_size)
+		      const char *name, xvt_vmm_fn fn, void *arg, const char **path,
+		      struct xvt_error *why)
 {
 	const char *paths[XVT_OPT_LIST_MAX];
 	const size_t len = strlen(name);
@@ -30,8 +30,8 @@ int xvt_listen_by_qmp(struct xvt_vmm **out, struct xvt_loop *loop, const struct 
 	}
 	*path = n ? paths[0] : NULL;
 	if (n < 2)
-		return n ? xvt_qmp_listen(out, loop, *path, fn, arg, why, why_size) : 0;
-	return xvt_qmp_listen_all(out, loop, paths, n, fn, arg, why, why_size);
+		return n ? xvt_qmp_listen(out, loop, *path, fn, arg, why) : 0;
+	return xvt_qmp_listen_all(out, loop, paths, n, fn, arg, why);
 }
 
 static bool is_domain(const struct xvt_vm *vm)
@@ -43,24 +43,23 @@ static int listen_to_qmp(struct xvt_listen *l, struct xvt_vm *vm)
 {
 	struct xvt_vmm *listener;
 	const char *path;
-	char why[512];
+	struct xvt_error why;
 	const int err = xvt_listen_by_qmp(&listener, l->rec->loop, l->qmp, xvt_session_vm_name(vm),
-					  xvt_session_vmm_report, vm, &path, why, sizeof(why));
+					  xvt_session_vmm_report, vm, &path, &why);
 
 	if (err)
-		xvt_error(path, "%s", why);
+		xvt_error(path, "%s", why.text);
 	else
 		xvt_session_vm_listens(vm, listener);
 	return err;
 }
 
 /* Returns 0 or -errno with the reason in `why`. */
-static int listen_by_libvirt(struct xvt_listen *l, struct xvt_vm *vm, char *why, size_t why_size)
+static int listen_by_libvirt(struct xvt_listen *l, struct xvt_vm *vm, struct xvt_error *why)
 {
 	struct xvt_vmm *listener;
-	int err =
-		xvt_libvirt_listen(&listener, l->rec->loop, l->libvirt_uri, xvt_session_vm_uuid(vm),
-				   xvt_session_vmm_report, vm, why, why_size);
+	int err = xvt_libvirt_listen(&listener, l->rec->loop, l->libvirt_uri,
+				     xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why);
 
 	if (!err)
 		xvt_session_vm_listens(vm, listener);
@@ -69,11 +68,11 @@ static int listen_by_libvirt(struct xvt_listen *l, struct xvt_vm *vm, char *why,
 
 static void listen_to_domain(struct xvt_listen *l, struct xvt_vm *vm)
 {
-	char why[512];
+	struct xvt_error why;
 
-	if (listen_by_libvirt(l, vm, why, sizeof(why)))
+	if (listen_by_libvirt(l, vm, &why))
 		xvt_say_of_machine(1, xvt_session_vm_name(vm), "%s; its pauses will not be known",
-				   why);
+				   why.text);
 }
 
 int xvt_listen_to_vmm(struct xvt_listen *l, struct xvt_vm *vm)
@@ -88,7 +87,7 @@ int xvt_listen_to_vmm(struct xvt_listen *l, struct xvt_vm *vm)
 static void listen_again(struct xvt_listen *l)
 {
 	struct xvt_vm *vm;
-	char why[512];
+	struct xvt_error why;
 	int answers = 0;
 	size_t i;
 
@@ -97,7 +96,7 @@ static void listen_again(struct xvt_listen *l)
 			continue;
 		if (!answers)
 			answers = xvt_libvirt_answers(l->libvirt_uri);
-		if (answers <= 0 || listen_by_libvirt(l, vm, why, sizeof(why)))
+		if (answers <= 0 || listen_by_libvirt(l, vm, &why))
 			return;
 	}
 }
@@ -117,7 +116,8 @@ static bool may_connect(const struct xvt_listen *l, const char *path)
 static void seek_doorbell(struct xvt_listen *l, struct xvt_vm *vm)
 {
 	const char *name = xvt_session_vm_name(vm);
-	char path[XVT_BELL_SERVER_PATH], why[512];
+	char path[XVT_BELL_SERVER_PATH];
+	struct xvt_error why;
 
 	if (!xvt_session_wake_seek(vm) ||
 	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm),
@@ -125,13 +125,14 @@ static void seek_doorbell(struct xvt_listen *l, struct xvt_vm *vm)
 		return;
 	xvt_session_wake_sought(vm);
 	if (!may_connect(l, path))
-		snprintf(why, sizeof(why),
+		xvt_fail(&why, 0,
 			 "it came later, and its server is at another place than "
 			 "xvtrace-record(1) names");
-	else if (!xvt_session_wake_add(vm, path, why, sizeof(why)))
+	else if (!xvt_session_wake_add(vm, path, &why))
 		return;
 	xvt_recording_end_line(l->rec);
-	xvt_say_of_machine(1, name, "its doorbell at %s is not used: %s; it is polled", path, why);
+	xvt_say_of_machine(1, name, "its doorbell at %s is not used: %s; it is polled", path,
+			   why.text);
 }
 
 int xvt_listen_to_doorbell(struct xvt_listen *l, struct xvt_vm *vm)
@@ -140,11 +141,11 @@ int xvt_listen_to_doorbell(struct xvt_listen *l, struct xvt_vm *vm)
 	const char *name = xvt_session_vm_name(vm),
 		   *arg = xvt_opt_named(list, list->n, name, strlen(name));
 	const char *path = arg ? strchr(arg, '=') + 1 : NULL;
-	char why[512];
-	int err = path ? xvt_session_wake_add(vm, path, why, sizeof(why)) : 0;
+	struct xvt_error why;
+	int err = path ? xvt_session_wake_add(vm, path, &why) : 0;
 
 	if (err)
-		xvt_error(path, "%s", why);
+		xvt_error(path, "%s", why.text);
 	if (!path)
 		seek_doorbell(l, vm);
 	return err;

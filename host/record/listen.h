@@ -6,6 +6,7 @@
 #ifndef XVT_LISTEN_H
 #define XVT_LISTEN_H
 
+#include "base/error.h"
 #include "options/opt.h"
 #include "record/recording.h"
 #include "vmm/vmm.h"
@@ -19,8 +20,8 @@ struct xvt_rules;
  * *out NULL if there is none; or -errno with the reason in `why`.
  */
 int xvt_listen_by_qmp(struct xvt_vmm **out, struct xvt_loop *loop, const struct xvt_opt_list *qmp,
-		      const char *name, xvt_vmm_fn fn, void *arg, const char **path, char *why,
-		      size_t why_size);
+		      const char *name, xvt_vmm_fn fn, void *arg, const char **path,
+		      struct xvt_error *why);
 
 /* Of the machines of a recording. */
 struct xvt_listen {

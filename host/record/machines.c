@@ -109,9 +109,9 @@ void xvt_machine_say_shown(const char *name)
 }
 
 static int keeper_takes(const struct xvt_keeper *k, const char *name, const char *path,
-			const uint8_t *uuid, uint32_t rings, char *why, size_t why_size)
+			const uint8_t *uuid, uint32_t rings, struct xvt_error *why)
 {
-	return k ? k->takes(k->arg, name, path, uuid, rings, why, why_size) : 0;
+	return k ? k->takes(k->arg, name, path, uuid, rings, why) : 0;
 }
 
 static void say_no_file(const char *path, const char *why)
@@ -143,14 +143,14 @@ static void say_no_file(const char *path, const char *why)
 static int add_region(struct xvt_session *s, const struct xvt_keeper *keeper, const char *name,
 		      const char *path, uint32_t rings)
 {
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	err = keeper_takes(keeper, name, path, NULL, rings, why, sizeof(why));
+	err = keeper_takes(keeper, name, path, NULL, rings, &why);
 	if (!err)
-		err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
+		err = xvt_session_add_rings(s, name, path, NULL, true, rings, &why);
 	if (!err) {
 		xvt_session_vm_expect(xvt_session_find(s, name));
 		xvt_machine_say_shown(name);
@@ -158,9 +158,9 @@ static int add_region(struct xvt_session *s, const struct xvt_keeper *keeper, co
 	if (err >= 0)
 		return XVT_EXIT_OK;
 	if (err == -ENOENT)
-		say_no_file(path, why);
+		say_no_file(path, why.text);
 	else
-		xvt_error(path, "%s", why);
+		xvt_error(path, "%s", why.text);
 	return XVT_EXIT_FAIL;
 }
 
@@ -175,10 +175,10 @@ static uint32_t rings_of(const struct xvt_domain *domain)
 }
 
 static int add_rings_of(struct xvt_session *s, const struct xvt_domain *domain, bool named,
-			uint32_t rings, char *why, size_t why_size)
+			uint32_t rings, struct xvt_error *why)
 {
 	const int err = xvt_session_add_rings(s, domain->name, domain->region, domain->uuid, named,
-					      rings ? rings : rings_of(domain), why, why_size);
+					      rings ? rings : rings_of(domain), why);
 
 	if (!err)
 		xvt_session_wake_set_server(xvt_session_find(s, domain->name), domain->server);
@@ -189,30 +189,29 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 		      const char *name, uint32_t rings)
 {
 	struct xvt_domain domain;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
 	/* Check the name before the call to libvirt, which may be absent. */
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	if (xvt_libvirt_find(opt->libvirt_uri, name, &domain, why, sizeof(why))) {
-		xvt_error(name, "%s", why);
+	if (xvt_libvirt_find(opt->libvirt_uri, name, &domain, &why)) {
+		xvt_error(name, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	if (name_taken(s, domain.name)) /* the domain was given by its UUID */
 		return XVT_EXIT_USAGE;
 	rings = rings ? rings : rings_of(&domain);
-	err = keeper_takes(opt->keeper, domain.name, domain.region, domain.uuid, rings, why,
-			   sizeof(why));
+	err = keeper_takes(opt->keeper, domain.name, domain.region, domain.uuid, rings, &why);
 	if (!err)
-		err = add_rings_of(s, &domain, true, rings, why, sizeof(why));
+		err = add_rings_of(s, &domain, true, rings, &why);
 	if (!err) {
 		xvt_session_vm_expect(xvt_session_find(s, domain.name));
 		xvt_machine_say_shown(domain.name);
 	}
 	if (err >= 0)
 		return XVT_EXIT_OK;
-	xvt_error(name, "%s", why);
+	xvt_error(name, "%s", why.text);
 	return XVT_EXIT_FAIL;
 }
 
@@ -253,50 +252,45 @@ static bool descriptors_are_short(void)
 }
 
 int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper,
-			  const struct xvt_candidate *c, char *why, size_t why_size)
+			  const struct xvt_candidate *c, struct xvt_error *why)
 {
 	struct xvt_region_look look = { 0 };
 	int takes, err;
 
 	if (xvt_session_has_region(s, c->path))
 		return 1; /* a domain's region is found in /dev/shm, too */
-	if (xvt_session_alive(s) >= FOUND_MOST) {
-		snprintf(why, why_size, "%u machines are recorded, which is the most", FOUND_MOST);
-		return -ENOSPC;
-	}
-	if (!c->named && descriptors_are_short()) {
-		snprintf(why, why_size,
-			 "too few descriptors are left for it beside those that are kept for "
-			 "machines that are named; raise them by ulimit -n, or LimitNOFILE= of a "
-			 "unit");
-		return -EMFILE;
-	}
-	if (!is_name(c->name)) {
-		snprintf(why, why_size,
-			 "its name is no name of a machine; give it one by -r NAME=REGION");
-		return -EINVAL;
-	}
-	if (xvt_session_find(s, c->name)) {
-		snprintf(why, why_size,
-			 "another machine is called %s, too; name this one by -r NAME=REGION",
-			 c->name);
-		return -EEXIST;
-	}
+	if (xvt_session_alive(s) >= FOUND_MOST)
+		return xvt_fail(why, -ENOSPC, "%u machines are recorded, which is the most",
+				FOUND_MOST);
+	if (!c->named && descriptors_are_short())
+		return xvt_fail(
+			why, -EMFILE,
+			"too few descriptors are left for it beside those that are kept for "
+			"machines that are named; raise them by ulimit -n, or LimitNOFILE= of a "
+			"unit");
+	if (!is_name(c->name))
+		return xvt_fail(why, -EINVAL,
+				"its name is no name of a machine; give it one by -r NAME=REGION");
+	if (xvt_session_find(s, c->name))
+		return xvt_fail(
+			why, -EEXIST,
+			"another machine is called %s, too; name this one by -r NAME=REGION",
+			c->name);
 	takes = keeper_takes(keeper, c->name, c->path, c->domain ? c->domain->uuid : NULL,
 			     c->rings	 ? c->rings
 			     : c->domain ? rings_of(c->domain)
 					 : XVT_RINGS_USUAL,
-			     why, why_size);
+			     why);
 	if (takes)
 		return takes;
 	/* A guest that has not formatted its region yet delays no other machine. */
 	if (!c->asked)
 		xvt_region_look(c->path, &look);
 	if (c->domain)
-		err = add_rings_of(s, c->domain, c->asked || !look.err, c->rings, why, why_size);
+		err = add_rings_of(s, c->domain, c->asked || !look.err, c->rings, why);
 	else
 		err = xvt_session_add_rings(s, c->name, c->path, NULL, c->asked || !look.err,
-					    c->rings ? c->rings : XVT_RINGS_USUAL, why, why_size);
+					    c->rings ? c->rings : XVT_RINGS_USUAL, why);
 	if (!err)
 		xvt_machine_say_shown(c->name);
 	return err;
@@ -305,10 +299,10 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper
 /* Add a machine that was found. A reason against that is a warning. */
 static void add_found(struct finding *f, const struct xvt_candidate *c)
 {
-	char why[512];
+	struct xvt_error why;
 
-	if (xvt_machine_add_found(f->s, f->keeper, c, why, sizeof(why)) < 0)
-		xvt_warn(c->path, "left out: %s", why);
+	if (xvt_machine_add_found(f->s, f->keeper, c, &why) < 0)
+		xvt_warn(c->path, "left out: %s", why.text);
 	else
 		f->matched++;
 }
@@ -385,10 +379,10 @@ static int add_domains(struct xvt_session *s, const struct xvt_machine_options *
 		       const char *pattern, uint32_t rings)
 {
 	struct finding f = { .s = s, .keeper = opt->keeper, .pattern = pattern, .rings = rings };
-	char why[512];
+	struct xvt_error why;
 
-	if (xvt_libvirt_domains(opt->libvirt_uri, on_domain, &f, why, sizeof(why)))
-		xvt_error(pattern, "%s", why);
+	if (xvt_libvirt_domains(opt->libvirt_uri, on_domain, &f, &why))
+		xvt_error(pattern, "%s", why.text);
 	else if (!f.matched)
 		xvt_error(pattern, "no running domain that matches this pattern can be recorded "
 				   "(see virsh list)");
@@ -413,17 +407,17 @@ static int add_all(struct xvt_session *s, const struct xvt_machine_options *opt)
 {
 	struct finding f = { .s = s, .keeper = opt->keeper };
 	const char *uri = opt->libvirt_uri;
-	char why[512] = "no running domain has a <shmem name='xvtrace-...'> device";
-	const int err = xvt_libvirt_domains(uri, on_domain, &f, why, sizeof(why));
+	struct xvt_error why = { "no running domain has a <shmem name='xvtrace-...'> device" };
+	const int err = xvt_libvirt_domains(uri, on_domain, &f, &why);
 
 	if (err && uri) {
-		xvt_error(uri, "%s", why);
+		xvt_error(uri, "%s", why.text);
 		return XVT_EXIT_FAIL;
 	}
 	find_regions();
 	xvt_regions_each(on_any_file, &f);
 	if (err == -ETIMEDOUT && f.matched)
-		xvt_warn("libvirt", "%s; machines have the names of their files", why);
+		xvt_warn("libvirt", "%s; machines have the names of their files", why.text);
 	if (f.unused)
 		xvt_warn(
 			f.unused_path,
@@ -434,13 +428,13 @@ static int add_all(struct xvt_session *s, const struct xvt_machine_options *opt)
 		return XVT_EXIT_OK;
 	if (access(xvt_host_region_dir(), R_OK | X_OK))
 		xvt_error(xvt_host_region_dir(), "cannot look for regions: %s; of libvirt: %s",
-			  strerror(errno), why);
+			  strerror(errno), why.text);
 	else
 		xvt_error("record",
 			  "no machine of this host can be recorded: no %s/" XVT_REGION_PREFIX
 			  "* is in use, and of libvirt: %s. Give a running domain one by `xvtrace "
 			  "attach` (docs/guest.md), or name one by -r NAME=REGION",
-			  xvt_host_region_dir(), why);
+			  xvt_host_region_dir(), why.text);
 	return XVT_EXIT_FAIL;
 }
 

@@ -6,6 +6,7 @@
 #ifndef XVT_MACHINES_H
 #define XVT_MACHINES_H
 
+#include "base/error.h"
 #include "options/opt.h"
 #include "session/session.h"
 #include "vmm/libvirt.h"
@@ -17,7 +18,7 @@ struct xvt_keeper {
 	/* Returns 1: it keeps this machine; 0: it does not; or -errno with the reason in `why`:
 	 * neither can be done. uuid: of a domain; NULL: it is none. */
 	int (*takes)(void *arg, const char *name, const char *path, const uint8_t *uuid,
-		     uint32_t rings, char *why, size_t why_size);
+		     uint32_t rings, struct xvt_error *why);
 	bool (*has)(void *arg, const char *path);
 	bool (*has_name)(void *arg, const char *name);
 };
@@ -50,7 +51,7 @@ void xvt_machine_say_shown(const char *name);
 /* Add a machine that was found. Returns 0; 1: the session has its region, or it is kept armed; or
  * -errno with the reason in `why`. */
 int xvt_machine_add_found(struct xvt_session *s, const struct xvt_keeper *keeper,
-			  const struct xvt_candidate *c, char *why, size_t why_size);
+			  const struct xvt_candidate *c, struct xvt_error *why);
 
 /* Use the clock data of a machine that was added later, if --trust-guest-clock names it. */
 void xvt_machine_trust(struct xvt_session *s, const struct xvt_machine_options *opt,

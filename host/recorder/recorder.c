@@ -166,7 +166,8 @@ static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
 	const char *name = xvt_session_vm_name(vm);
 	const struct xvt_opt_list *qmp = &r->opt.qmp;
 	struct xvt_domain domain;
-	char uuid[XVT_UUID_TEXT], why[512];
+	char uuid[XVT_UUID_TEXT];
+	struct xvt_error why;
 
 	if (!xvt_snapshots_wants_crash(r->snapshots, name) ||
 	    xvt_opt_named(qmp, qmp->n, name, strlen(name)))
@@ -179,8 +180,7 @@ static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
 		return;
 	}
 	xvt_uuid_text(xvt_session_vm_uuid(vm), uuid);
-	if (!xvt_libvirt_find(r->opt.machines.libvirt_uri, uuid, &domain, why, sizeof(why)) &&
-	    !domain.panics)
+	if (!xvt_libvirt_find(r->opt.machines.libvirt_uri, uuid, &domain, &why) && !domain.panics)
 		xvt_say_of_machine(1, name,
 				   "the condition `crash` sees its QEMU die, but a panic of "
 				   "its kernel only where its module tells it: the domain has "

@@ -3,18 +3,18 @@
 #include "session/parts.h"
 
 int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
-			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
-			  size_t why_size)
+			  const uint8_t uuid[16], bool named, uint32_t rings_max,
+			  struct xvt_error *why)
 {
 	size_t len;
 
 	if (xvt_session_path_is_ftrace(path, &len))
-		return xvt_passive_add(s, name, path, named, rings_max, why, why_size);
-	return xvt_vm_add_region(s, name, path, uuid, named, rings_max, why, why_size);
+		return xvt_passive_add(s, name, path, named, rings_max, why);
+	return xvt_vm_add_region(s, name, path, uuid, named, rings_max, why);
 }
 
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
-		    const uint8_t uuid[16], bool named, char *why, size_t why_size)
+		    const uint8_t uuid[16], bool named, struct xvt_error *why)
 {
-	return xvt_session_add_rings(s, name, path, uuid, named, XVT_RINGS_USUAL, why, why_size);
+	return xvt_session_add_rings(s, name, path, uuid, named, XVT_RINGS_USUAL, why);
 }

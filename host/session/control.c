@@ -31,18 +31,14 @@ bool xvt_control_is_name(const char *name)
 	       !digits[strspn(digits, "0123456789")];
 }
 
-static int own_path(char *path, size_t size, char *why, size_t why_size)
+static int own_path(char *path, size_t size, struct xvt_error *why)
 {
 	char dir[2048];
 
-	if (!xvt_control_dir(dir, sizeof(dir))) {
-		snprintf(why, why_size, "no XDG_RUNTIME_DIR");
-		return -ENOENT;
-	}
-	if (mkdir(dir, 0755) && errno != EEXIST) {
-		snprintf(why, why_size, "%s: %s", dir, strerror(errno));
-		return -errno;
-	}
+	if (!xvt_control_dir(dir, sizeof(dir)))
+		return xvt_fail(why, -ENOENT, "no XDG_RUNTIME_DIR");
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return xvt_fail(why, -errno, "%s: %s", dir, strerror(errno));
 	/* Remove the sockets of killed recorders. */
 	xvt_socket_tidy(dir, xvt_control_is_name);
 	snprintf(path, size, "%s/record-%d", dir, (int)getpid());
@@ -50,7 +46,7 @@ static int own_path(char *path, size_t size, char *why, size_t why_size)
 }
 
 int xvt_control_open(struct xvt_server **out, struct xvt_loop *loop, const char *path,
-		     const struct xvt_server_ops *ops, void *arg, char *why, size_t why_size)
+		     const struct xvt_server_ops *ops, void *arg, struct xvt_error *why)
 {
 	static const struct xvt_server_limits limits = {
 		.clients = XVT_CONTROL_CLIENTS,
@@ -58,15 +54,14 @@ int xvt_control_open(struct xvt_server **out, struct xvt_loop *loop, const char 
 	};
 	struct xvt_listener listener;
 	char own[4096];
-	int err = path ? 0 : own_path(own, sizeof(own), why, why_size);
+	int err = path ? 0 : own_path(own, sizeof(own), why);
 
 	if (!err)
-		err = xvt_socket_listen(&listener, path ? path : own, 0600, why, why_size);
+		err = xvt_socket_listen(&listener, path ? path : own, 0600, why);
 	if (err)
 		return err;
 	*out = xvt_server_new(loop, &listener, &limits, ops, arg);
 	if (*out)
 		return 0;
-	snprintf(why, why_size, "%s", strerror(ENOMEM));
-	return -ENOMEM;
+	return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 }

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/server.h"
 
 #define XVT_CONTROL_CLIENTS 16u /* at a time */
@@ -28,7 +29,7 @@
  * Returns 0, or -errno with the reason in `why`.
  */
 int xvt_control_open(struct xvt_server **out, struct xvt_loop *loop, const char *path,
-		     const struct xvt_server_ops *ops, void *arg, char *why, size_t why_size);
+		     const struct xvt_server_ops *ops, void *arg, struct xvt_error *why);
 
 /*
  * Directory of the recorders' sockets: $XVTRACE_RUN_DIR; /run/xvtrace for root;
@@ -48,6 +49,6 @@ typedef int (*xvt_control_line_fn)(void *arg, const char *line, size_t len);
  * -EPERM: its user is neither the caller's nor root).
  */
 int xvt_control_ask(const char *path, const char *request, int timeout_ms, xvt_control_line_fn line,
-		    void *arg, char *why, size_t why_size);
+		    void *arg, struct xvt_error *why);
 
 #endif /* XVT_CONTROL_H */

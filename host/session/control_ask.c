@@ -113,12 +113,12 @@ static bool is_trusted(int sock)
 }
 
 int xvt_control_ask(const char *path, const char *request, int timeout_ms, xvt_control_line_fn line,
-		    void *arg, char *why, size_t why_size)
+		    void *arg, struct xvt_error *why)
 {
 	struct asking a = { .timeout_ms = timeout_ms, .line = line, .arg = arg };
 	int more = 1, err;
 
-	a.sock = xvt_socket_connect(path, why, why_size);
+	a.sock = xvt_socket_connect(path, why);
 	if (a.sock < 0)
 		return a.sock;
 	err = is_trusted(a.sock) ? send_all(&a, request) : -EPERM;
@@ -131,7 +131,7 @@ int xvt_control_ask(const char *path, const char *request, int timeout_ms, xvt_c
 	close(a.sock);
 	free(a.bytes);
 	if (err)
-		snprintf(why, why_size, "%s",
+		xvt_fail(why, 0, "%s",
 			 err == -ETIMEDOUT ? "it does not answer"
 			 : err == -EPERM   ? "its socket belongs to neither you nor root"
 					   : strerror(-err));

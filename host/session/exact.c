@@ -56,8 +56,8 @@ static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 {
 	struct xvt_exact_use *use = &vm->exact[i];
-	char why[256] = "";
-	struct xvt_kvm_paths paths = { .why = why, .why_size = sizeof(why) };
+	struct xvt_error why = { "" };
+	struct xvt_kvm_paths paths = { .why = &why };
 	uint64_t now = xvt_clock_read();
 	int err;
 
@@ -74,7 +74,7 @@ static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 	if (err && err != -ENODEV && !use->reported)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "what %s knows of its clocks cannot be read: %s", sources[i]->name,
-				 why);
+				 why.text);
 	use->reported |= err && err != -ENODEV;
 }
 

@@ -258,11 +258,10 @@ static void wait_for_file(struct xvt_vm *vm)
 	snprintf(vm->why, sizeof(vm->why), "its file is not there; it is recorded when it comes");
 }
 
-int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as, char *why,
-			 size_t why_size)
+int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as, struct xvt_error *why)
 {
 	struct xvt_session *s = vm->session;
-	const int err = xvt_vm_add_next(s, vm, why, why_size);
+	const int err = xvt_vm_add_next(s, vm, why);
 
 	*as = err ? NULL : vm->next;
 	if (err && err != -ENOENT && err != -ENODATA)

@@ -122,18 +122,16 @@ static int attach(struct xvt_session *s, struct xvt_session_host *h)
 	return 0;
 }
 
-int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source *source, char *why,
-			    size_t why_size)
+int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source *source,
+			    struct xvt_error *why)
 {
 	struct xvt_session_host *h;
 	int err = -ENOMEM;
 
-	if (xvt_session_find(s, HOST_NAME)) {
-		snprintf(why, why_size,
-			 "the host is recorded as machine \"" HOST_NAME
-			 "\"; give the other machine of that name another one");
-		return -EEXIST;
-	}
+	if (xvt_session_find(s, HOST_NAME))
+		return xvt_fail(why, -EEXIST,
+				"the host is recorded as machine \"" HOST_NAME
+				"\"; give the other machine of that name another one");
 	h = new_host(source);
 	if (h)
 		err = attach(s, h);
@@ -141,7 +139,7 @@ int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source 
 		s->sources.host = h;
 		return 0;
 	}
-	snprintf(why, why_size, "%s", strerror(-err));
+	xvt_fail(why, 0, "%s", strerror(-err));
 	if (h) {
 		free(h->cpus);
 		free(h->page);

@@ -171,7 +171,7 @@ static int switch_on(void *arg, const char *system, const char *event)
 }
 
 /* Do that for all events of the options. Returns 0 or -errno with `why`. */
-static int each_event(struct switching *w, const struct xvt_host_options *o, char *why, size_t size)
+static int each_event(struct switching *w, const struct xvt_host_options *o, struct xvt_error *why)
 {
 	size_t i;
 
@@ -182,7 +182,7 @@ static int each_event(struct switching *w, const struct xvt_host_options *o, cha
 
 		if (n > 0 || (!n && !must))
 			continue;
-		snprintf(why, size,
+		xvt_fail(why, 0,
 			 n ? "%s: cannot switch it on: %s"
 			   : "%s: this host's kernel has no such event; its events are the folders "
 			     "in %s/events",
@@ -647,8 +647,8 @@ static bool keep(void *arg, const uint8_t *data, uint32_t len)
 	return xvt_host_choice_keeps(k->choice, data, len);
 }
 
-static int set_up(struct xvt_session_kernel *k, const struct xvt_host_options *o, char *why,
-		  size_t size)
+static int set_up(struct xvt_session_kernel *k, const struct xvt_host_options *o,
+		  struct xvt_error *why)
 {
 	struct switching w = { .k = k };
 	int err = xvt_tracing_write(k->tracing, "tracing_on", "0", false);
@@ -657,12 +657,12 @@ static int set_up(struct xvt_session_kernel *k, const struct xvt_host_options *o
 	if (!err)
 		err = xvt_tracing_write(k->tracing, "options/event-fork", "1", false);
 	if (err)
-		snprintf(why, size, "cannot set up a tracing instance: %s", strerror(-err));
-	return err ? err : each_event(&w, o, why, size);
+		xvt_fail(why, 0, "cannot set up a tracing instance: %s", strerror(-err));
+	return err ? err : each_event(&w, o, why);
 }
 
-static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o, char *why,
-		  size_t size)
+static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o,
+		  struct xvt_error *why)
 {
 	struct xvt_session *s = k->session;
 	struct switching w = { .k = k, .put = true };
@@ -684,32 +684,31 @@ static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o
 	for (i = 0; i < source.nr_cpus; i++)
 		k->cpus[i] = xvt_tracing_cpu(k->tracing, i);
 	source.cpus = k->cpus;
-	err = xvt_session_host_attach(s, &source, why, size);
+	err = xvt_session_host_attach(s, &source, why);
 	if (err)
 		return err;
 	put_kernel(s);
 	put_printk_formats(s);
 	/* A format that cannot be read leaves its events without names. */
 	w.enums = xvt_enums_new(NULL);
-	each_event(&w, o, why, size);
+	each_event(&w, o, why);
 	xvt_enums_free(w.enums);
 	report_missing(s, o);
 	return 0;
 }
 
-int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
-			 size_t why_size)
+int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o,
+			 struct xvt_error *why)
 {
 	const struct xvt_tracing_options options = {
 		.use = XVT_TRACING_HOST,
 		.buffer_kib = o->buffer_kib ? o->buffer_kib : BUFFER_KIB,
 		.why = why,
-		.why_size = why_size,
 	};
 	struct xvt_session_kernel *k = calloc(1, sizeof(*k));
 	int err = -ENOMEM;
 
-	snprintf(why, why_size, "%s", strerror(ENOMEM));
+	xvt_fail(why, 0, "%s", strerror(ENOMEM));
 	if (!k)
 		return err;
 	k->session = s;
@@ -723,14 +722,14 @@ int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o
 		err = xvt_tracing_open(&k->tracing, &options);
 	} else {
 		err = -EOPNOTSUPP;
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "this host's kernel cannot trace by the recorder's clock, "
 			 "which is not a TSC");
 	}
 	if (!err)
-		err = set_up(k, o, why, why_size);
+		err = set_up(k, o, why);
 	if (!err)
-		err = attach(k, o, why, why_size);
+		err = attach(k, o, why);
 	s->sources.kernel = k;
 	if (err)
 		xvt_session_kernel_free(s);

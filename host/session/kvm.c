@@ -378,10 +378,8 @@ static bool any_kvm(const struct xvt_session *s)
  * KVM. */
 static void begin(struct xvt_session *s)
 {
-	char why[256] = "";
-	struct xvt_ftrace_options o = { .run_spans = s->opt.run_spans,
-					.why = why,
-					.why_size = sizeof(why) };
+	struct xvt_error why = { "" };
+	struct xvt_ftrace_options o = { .run_spans = s->opt.run_spans, .why = &why };
 	int err;
 
 	if (!any_kvm(s) || !state(s))
@@ -395,7 +393,7 @@ static void begin(struct xvt_session *s)
 	/* Offset events are optional: measurements find a change as well, a little later. */
 	xvt_session_note(s, s->opt.run_spans ? 2 : 0, NULL, UINT32_MAX,
 			 "what the kernel tells of KVM cannot be had: %s",
-			 why[0] ? why : strerror(-err));
+			 why.text[0] ? why.text : strerror(-err));
 }
 
 static void read_all(struct xvt_session *s)

@@ -234,7 +234,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	return 0;
 }
 
-int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
+int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why)
 {
 	const struct xvt_vm *original;
 	int err = xvt_host_region_check(&vm->region);
@@ -242,35 +242,33 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 	if (err == -EAGAIN)
 		return 0; /* still waiting */
 	if (err) {
-		xvt_fault_text(&vm->region.fault, why, why_size);
+		xvt_fault_text(&vm->region.fault, why->text, sizeof(why->text));
 		return err;
 	}
-	err = is_recording(s) ? 0 : xvt_relayed_refused(&vm->region, why, why_size);
+	err = is_recording(s) ? 0 : xvt_relayed_refused(&vm->region, why);
 	if (err)
 		return err;
 	err = s->opt.drain_reads ? xvt_host_region_readable(&vm->region) : 0;
-	if (err) {
-		snprintf(why, why_size,
-			 "its file can be mapped, but not read (%s); record it with --drain mapped",
-			 strerror(-err));
-		return err;
-	}
+	if (err)
+		return xvt_fail(
+			why, err,
+			"its file can be mapped, but not read (%s); record it with --drain mapped",
+			strerror(-err));
 	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	original = xvt_vm_original(s, vm);
 	if (xvt_vm_copy_waits(vm, original))
 		return 0;
 	limit_rings(vm);
 	/* Rings of machines that are gone are in the file; their numbers are not reused. */
-	if (vm->region.g.ring_count > RINGS_MAX - s->table.next_ring) {
-		snprintf(why, why_size,
-			 "its %u rings are too many beside the %u that this trace has had: events "
-			 "have numbers for %u",
-			 vm->region.g.ring_count, s->table.next_ring, RINGS_MAX);
-		return -EOVERFLOW;
-	}
+	if (vm->region.g.ring_count > RINGS_MAX - s->table.next_ring)
+		return xvt_fail(
+			why, -EOVERFLOW,
+			"its %u rings are too many beside the %u that this trace has had: events "
+			"have numbers for %u",
+			vm->region.g.ring_count, s->table.next_ring, RINGS_MAX);
 	err = vm_attach(s, vm, original);
 	if (err)
-		snprintf(why, why_size, "%s", strerror(-err));
+		xvt_fail(why, 0, "%s", strerror(-err));
 	return err;
 }
 
@@ -341,8 +339,7 @@ static const struct xvt_vm *of_same_file(const struct xvt_session *s, const stru
 }
 
 /* Why the region cannot be claimed: the process that has it, as far as it can be seen. */
-static void say_at_work(const struct xvt_session *s, const struct xvt_vm *vm, char *why,
-			size_t why_size)
+static void say_at_work(const struct xvt_session *s, const struct xvt_vm *vm, struct xvt_error *why)
 {
 	const struct xvt_mapped_file file = { vm->file.dev, vm->file.ino };
 	const pid_t pid = xvt_file_locker(&file);
@@ -350,32 +347,32 @@ static void say_at_work(const struct xvt_session *s, const struct xvt_vm *vm, ch
 
 	if (pid > 0)
 		xvt_process_describe(pid, process, sizeof(process));
-	snprintf(why, why_size, "another xvtrace is at work on this region%s%s; end it first%s",
+	xvt_fail(why, 0, "another xvtrace is at work on this region%s%s; end it first%s",
 		 pid > 0 ? ": " : "", process,
 		 is_snapshot(s) ? ", or have it keep a snapshot by `xvtrace control snapshot`"
 				: "");
 }
 
 /* Open the region and claim it for this recorder. */
-static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
+static int open_region(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why)
 {
 	const struct xvt_vm *other;
 	int err = xvt_host_region_open(&vm->region, vm->path, true);
 
-	err = xvt_vm_opened(s, vm, vm->region.fd, err, why, why_size);
+	err = xvt_vm_opened(s, vm, vm->region.fd, err, why);
 	if (err)
 		return err;
 	/* The passes of a recording do not wait for anything. */
 	err = xvt_host_region_claim(&vm->region, s->passes.number ? 0 : XVT_LOCK_START_MS);
 	other = err ? of_same_file(s, vm) : NULL;
 	if (other)
-		snprintf(
-			why, why_size,
+		xvt_fail(
+			why, 0,
 			"its region is that of %s, which is recorded already; each machine needs a "
 			"region of its own (a cloned domain has the <shmem> of its origin)",
 			other->name);
 	else if (err)
-		say_at_work(s, vm, why, why_size);
+		say_at_work(s, vm, why);
 	return err;
 }
 
@@ -410,27 +407,24 @@ void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm)
 }
 
 int xvt_vm_add_region(struct xvt_session *s, const char *name, const char *path,
-		      const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
-		      size_t why_size)
+		      const uint8_t uuid[16], bool named, uint32_t rings_max, struct xvt_error *why)
 {
 	struct xvt_vm *vm = xvt_vm_new(s, name, path);
 	int err;
 
-	if (!vm) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (!vm)
+		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if (uuid)
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
 	vm->rings_max = rings_max;
 	vm->named = named;
-	err = open_region(s, vm, why, why_size);
+	err = open_region(s, vm, why);
 	if (err) {
 		xvt_vm_free(vm);
 		return err;
 	}
 	xvt_vm_add(s, vm);
-	err = xvt_vm_try_attach(s, vm, why, why_size);
+	err = xvt_vm_try_attach(s, vm, why);
 	if (err) { /* the trace has nothing of the machine yet */
 		s->nr_vms--;
 		s->table.next_vm--;

@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "base/container.h"
+#include "base/error.h"
 #include "base/time.h"
 #include "merge/merge.h"
 #include "session/machine_state.h"
@@ -1019,7 +1020,7 @@ void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm);
 int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm);
 /* Attach if the guest has formatted its region. Returns 0 (attached or still waiting) or -errno
  * with the reason in `why`. */
-int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why);
 /* At the end: report the events attempted in rings that are not recorded. */
 void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm);
 /* Returns a hint why a machine's region may not be formatted: ". ...", or "". */
@@ -1040,8 +1041,7 @@ size_t xvt_session_present(const struct xvt_session *s);
 int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid);
 /* The machine's file was opened as `fd`, or was not with `err`: note which file it is, and let the
  * machine share with its owner's others. Returns 0, or -errno with `why`. */
-int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, char *why,
-		  size_t why_size);
+int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, struct xvt_error *why);
 /* Machines have come or gone. */
 void xvt_session_share(struct xvt_session *s);
 /* By this number all is divided of which the machine has a share. */
@@ -1090,8 +1090,8 @@ struct xvt_host_source {
 };
 
 /* Add machine "host". Returns as xvt_session_host_add(). */
-int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source *source, char *why,
-			    size_t why_size);
+int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source *source,
+			    struct xvt_error *why);
 /* Once a pass, before the rings are looked at: write what the kernel has into the host's rings. A
  * ring of a CPU that was not read to its end is `behind`. */
 void xvt_session_host_feed(struct xvt_session *s);
@@ -1127,24 +1127,24 @@ void xvt_relayed_went_back(struct xvt_ring *r);
 void xvt_relayed_close(struct xvt_vm *vm); /* its region is unmapped */
 void xvt_relayed_free(struct xvt_vm *vm);
 /* What cannot read pages: -EPROTO with the reason if the region has them, else 0. */
-int xvt_relayed_refused(const struct xvt_host_region *region, char *why, size_t why_size);
+int xvt_relayed_refused(const struct xvt_host_region *region, struct xvt_error *why);
 
 /* --- passive.c --- */
 
 /* Open the file of a new machine, by its path. Returns 0, or -errno with the reason in `why`. */
-int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec, char *why,
-		     size_t why_size);
+int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
+		     struct xvt_error *why);
 void xvt_passive_close(struct xvt_vm *vm); /* its file */
 void xvt_passive_free(struct xvt_vm *vm);
 const char *xvt_passive_spec(const struct xvt_vm *vm);
 /* Add a machine; as xvt_session_add_rings(). */
 int xvt_passive_add(struct xvt_session *s, const char *name, const char *path, bool named,
-		    uint32_t rings_max, char *why, size_t why_size);
+		    uint32_t rings_max, struct xvt_error *why);
 int xvt_vm_add_region(struct xvt_session *s, const char *name, const char *path,
-		      const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
-		      size_t why_size);
+		      const uint8_t uuid[16], bool named, uint32_t rings_max,
+		      struct xvt_error *why);
 /* xvt_vm_try_attach() of such a machine: if its kernel has made the ring. */
-int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why);
 /* Once a pass, before the rings are looked at: write what the guests' kernels have into the
  * machines' rings. */
 void xvt_session_passive_feed(struct xvt_session *s);
@@ -1221,7 +1221,7 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 
 /* Record the file that the machine's path has now, as another machine, vm->next. Returns 0, or
  * -errno with the reason in `why`. */
-int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why);
 /* Read nothing more of the machine, which gets the state `to`, and close its region: the claim of
  * this recorder ends. */
 void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vm_state to);

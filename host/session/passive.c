@@ -117,7 +117,7 @@ static int make_rings(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
 	return 0;
 }
 
-int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
+int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why)
 {
 	struct xvt_passive *p = vm->passive;
 	const struct xvt_host_region *f = &p->file;
@@ -125,17 +125,13 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 		p->anywhere ? search(p) : xvt_ftrace_map_find(&p->map, f->map, f->size, p->offset);
 	uint32_t n = err ? 0 : count_parts(&p->map);
 
-	if (xvt_host_region_gone(f)) {
-		snprintf(why, why_size, "its file was truncated");
-		return -ENODATA;
-	}
-	if (err == -EPROTO) {
-		snprintf(why, why_size,
-			 "the ring buffer at %" PRIu64 " of the file has a layout that this "
-			 "recorder does not know",
-			 p->offset);
-		return err;
-	}
+	if (xvt_host_region_gone(f))
+		return xvt_fail(why, -ENODATA, "its file was truncated");
+	if (err == -EPROTO)
+		return xvt_fail(why, err,
+				"the ring buffer at %" PRIu64 " of the file has a layout that this "
+				"recorder does not know",
+				p->offset);
 	/* The kernel makes one after the other. */
 	if (!n || n != p->parts) {
 		p->parts = n;
@@ -145,17 +141,14 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 		vm->rings_more = n - vm->rings_max;
 		n = vm->rings_max;
 	}
-	if (n > XVT_EVENT_RING_MASK + 1 - s->table.next_ring) {
-		snprintf(why, why_size, "its %u rings are too many beside those of this trace", n);
-		return -EOVERFLOW;
-	}
+	if (n > XVT_EVENT_RING_MASK + 1 - s->table.next_ring)
+		return xvt_fail(why, -EOVERFLOW,
+				"its %u rings are too many beside those of this trace", n);
 	if (!xvt_ftrace_map_clock(&p->map, &p->clock))
 		p->clock = UINT32_MAX;
 	err = make_rings(s, vm, n);
-	if (err) {
-		snprintf(why, why_size, "%s", strerror(-err));
-		return err;
-	}
+	if (err)
+		return xvt_fail(why, err, "%s", strerror(-err));
 	xvt_vm_set_state(vm, XVT_STATE_RECORDED);
 	xvt_session_stall_attach(s, vm);
 	xvt_session_note(s, 0, vm, UINT32_MAX,
@@ -173,18 +166,16 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 }
 
 int xvt_passive_add(struct xvt_session *s, const char *name, const char *path, bool named,
-		    uint32_t rings_max, char *why, size_t why_size)
+		    uint32_t rings_max, struct xvt_error *why)
 {
 	struct xvt_vm *vm = xvt_vm_new(s, name, path);
 	int err;
 
-	if (!vm) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (!vm)
+		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	vm->rings_max = rings_max;
 	vm->named = named;
-	err = xvt_passive_open(s, vm, path, why, why_size);
+	err = xvt_passive_open(s, vm, path, why);
 	if (err)
 		xvt_vm_free(vm);
 	else

@@ -3,6 +3,7 @@
 #ifndef XVT_SESSION_PASSIVE_H
 #define XVT_SESSION_PASSIVE_H
 
+#include "base/error.h"
 #include "formats/cache.h"
 #include "formats/fit.h"
 #include "session/own.h"
@@ -112,15 +113,14 @@ struct xvt_passive {
 /* The kernels that this host knows. */
 struct xvt_session_formats {
 	struct xvt_formats_cache cache;
-	char why[512]; /* why it could not be read */
+	struct xvt_error why; /* why it could not be read */
 };
 
 /* --- passive_kernel.c --- */
 
 /* Read the cache of formats, once for all machines, and find the kernel that the user states.
  * Returns 0, or -errno with the reason in `why`. */
-int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, char *why,
-			     size_t why_size);
+int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, struct xvt_error *why);
 void xvt_passive_kernel_end(struct xvt_passive *p);
 /* Once a pass: go on with the search of the machine's memory. */
 void xvt_passive_kernel_pass(struct xvt_session *s, struct xvt_vm *vm);

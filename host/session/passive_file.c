@@ -40,19 +40,18 @@ bool xvt_session_path_is_ftrace(const char *path, size_t *len)
 	return true;
 }
 
-static int take_claim(struct xvt_passive *p, const char *spec, char *why, size_t why_size)
+static int take_claim(struct xvt_passive *p, const char *spec, struct xvt_error *why)
 {
 	const char *claim = claim_of(spec);
 
 	if (!claim)
 		return 0;
 	claim += strlen(CLAIM);
-	if (!*claim || strlen(claim) >= sizeof(p->kernel.claim)) {
-		snprintf(why, why_size,
-			 "after " CLAIM " is the build id or the release of the guest's kernel, as "
-			 "`xvtrace formats` prints them");
-		return -EINVAL;
-	}
+	if (!*claim || strlen(claim) >= sizeof(p->kernel.claim))
+		return xvt_fail(why, -EINVAL,
+				"after " CLAIM
+				" is the build id or the release of the guest's kernel, as "
+				"`xvtrace formats` prints them");
 	snprintf(p->kernel.claim, sizeof(p->kernel.claim), "%s", claim);
 	return 0;
 }
@@ -80,7 +79,7 @@ static bool read_offset(const char *text, const char *end, uint64_t *offset)
 	return stop == end && !(*offset % XVT_FTRACE_SUBBUF);
 }
 
-static int take_offset(struct xvt_passive *p, const char *spec, char *why, size_t why_size)
+static int take_offset(struct xvt_passive *p, const char *spec, struct xvt_error *why)
 {
 	const char *at = offset_of(spec), *end = claim_of(spec);
 
@@ -89,49 +88,45 @@ static int take_offset(struct xvt_passive *p, const char *spec, char *why, size_
 		end = spec + strlen(spec);
 	if (!at || read_offset(at + 1, end, &p->offset))
 		return 0;
-	snprintf(
-		why, why_size,
+	return xvt_fail(
+		why, -EINVAL,
 		"'%.*s' is no offset: it is a number of bytes, a multiple of %u, like 0x8000000 or "
 		"128M",
 		(int)(end - at), at, XVT_FTRACE_SUBBUF);
-	return -EINVAL;
 }
 
-static int parse(struct xvt_passive *p, struct xvt_vm *vm, const char *spec, char *why,
-		 size_t why_size)
+static int parse(struct xvt_passive *p, struct xvt_vm *vm, const char *spec, struct xvt_error *why)
 {
 	size_t len;
 	int err;
 
 	snprintf(p->spec, sizeof(p->spec), "%s", spec);
-	err = take_claim(p, spec, why, why_size);
+	err = take_claim(p, spec, why);
 	if (!err)
-		err = take_offset(p, spec, why, why_size);
+		err = take_offset(p, spec, why);
 	if (err)
 		return err;
-	if (!xvt_session_path_is_ftrace(spec, &len) || !len || len >= sizeof(vm->path)) {
-		snprintf(why, why_size,
-			 "the ring of a guest's kernel is given as ftrace:FILE, or as "
-			 "ftrace:FILE@OFFSET; ,kernel=BUILDID or ,kernel=RELEASE may follow");
-		return -EINVAL;
-	}
+	if (!xvt_session_path_is_ftrace(spec, &len) || !len || len >= sizeof(vm->path))
+		return xvt_fail(
+			why, -EINVAL,
+			"the ring of a guest's kernel is given as ftrace:FILE, or as "
+			"ftrace:FILE@OFFSET; ,kernel=BUILDID or ,kernel=RELEASE may follow");
 	snprintf(vm->path, sizeof(vm->path), "%.*s", (int)len, spec + strlen(XVT_FTRACE_PATH));
 	return 0;
 }
 
 /* Of a file with that many bytes. */
-static int check_offset(const struct xvt_passive *p, char *why, size_t why_size)
+static int check_offset(const struct xvt_passive *p, struct xvt_error *why)
 {
 	if (p->anywhere || p->offset < p->file.size)
 		return 0;
-	snprintf(why, why_size, "the file ends at %" PRIu64 " KiB, before the offset 0x%" PRIx64,
-		 p->file.size >> 10, p->offset);
-	return -EINVAL;
+	return xvt_fail(why, -EINVAL,
+			"the file ends at %" PRIu64 " KiB, before the offset 0x%" PRIx64,
+			p->file.size >> 10, p->offset);
 }
 
 /* The events of one ring are those of one machine. */
-static int check_others(const struct xvt_session *s, const struct xvt_vm *vm, char *why,
-			size_t why_size)
+static int check_others(const struct xvt_session *s, const struct xvt_vm *vm, struct xvt_error *why)
 {
 	const struct xvt_passive *p = vm->passive;
 	size_t i;
@@ -145,14 +140,14 @@ static int check_others(const struct xvt_session *s, const struct xvt_vm *vm, ch
 			continue;
 		if (!p->anywhere && !o->anywhere && p->offset != o->offset)
 			continue;
-		snprintf(why, why_size,
-			 p->anywhere == o->anywhere
-				 ? "its ring is that of %s, which is recorded already; each "
-				   "machine needs a ring of its own"
-				 : "its ring may be that of %s, which is recorded already; give "
-				   "each its offset, FILE@OFFSET",
-			 other->name);
-		return -EBUSY;
+		return xvt_fail(
+			why, -EBUSY,
+			p->anywhere == o->anywhere
+				? "its ring is that of %s, which is recorded already; each "
+				  "machine needs a ring of its own"
+				: "its ring may be that of %s, which is recorded already; give "
+				  "each its offset, FILE@OFFSET",
+			other->name);
 	}
 	return 0;
 }
@@ -162,33 +157,31 @@ const char *xvt_passive_spec(const struct xvt_vm *vm)
 	return vm->passive->spec;
 }
 
-int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec, char *why,
-		     size_t why_size)
+int xvt_passive_open(struct xvt_session *s, struct xvt_vm *vm, const char *spec,
+		     struct xvt_error *why)
 {
 	struct xvt_passive *p = calloc(1, sizeof(*p));
-	int err = p ? parse(p, vm, spec, why, why_size) : -ENOMEM;
+	int err = p ? parse(p, vm, spec, why) : -ENOMEM;
 
 	vm->passive = p;
 	vm->own = true;
 	vm->region.fd = -1;
-	if (!err && !is_recording(s)) {
-		snprintf(why, why_size,
-			 "the ring of a guest's kernel is read by record and daemon alone");
-		return -EINVAL;
-	}
+	if (!err && !is_recording(s))
+		return xvt_fail(why, -EINVAL,
+				"the ring of a guest's kernel is read by record and daemon alone");
 	if (err == -EINVAL)
 		return err;
 	if (!err) {
-		err = xvt_passive_kernel_begin(s, p, why, why_size);
+		err = xvt_passive_kernel_begin(s, p, why);
 		if (err)
 			return err;
 	}
 	if (!err)
 		err = xvt_host_region_watch(&p->file, vm->path);
-	if (!err && check_offset(p, why, why_size))
+	if (!err && check_offset(p, why))
 		return -EINVAL;
-	err = xvt_vm_opened(s, vm, p ? p->file.fd : -1, err, why, why_size);
-	return err ? err : check_others(s, vm, why, why_size);
+	err = xvt_vm_opened(s, vm, p ? p->file.fd : -1, err, why);
+	return err ? err : check_others(s, vm, why);
 }
 
 void xvt_passive_close(struct xvt_vm *vm)

@@ -122,7 +122,7 @@ static bool search_on(struct xvt_passive *p, uint64_t left)
 static void note_found(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_passive_kernel *k = &vm->passive->kernel;
-	char why[TEXT_MAX];
+	struct xvt_error why;
 
 	if (k->several) {
 		if (!k->told_several)
@@ -135,7 +135,7 @@ static void note_found(struct xvt_session *s, struct xvt_vm *vm)
 	if (!strcmp(k->told, k->now.build_id))
 		return;
 	memcpy(k->told, k->now.build_id, sizeof(k->told));
-	if (xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, why, sizeof(why)))
+	if (xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, &why))
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "its memory says that its kernel is build %s, whose formats are "
 				 "known",
@@ -143,7 +143,7 @@ static void note_found(struct xvt_session *s, struct xvt_vm *vm)
 	else
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "its memory says that its kernel is build %s: %s", k->now.build_id,
-				 why);
+				 why.text);
 }
 
 /*
@@ -308,29 +308,25 @@ void xvt_passive_kernel_last(struct xvt_session *s, struct xvt_vm *vm)
 
 /* --- beginning and end of a machine --- */
 
-int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, char *why,
-			     size_t why_size)
+int xvt_passive_kernel_begin(struct xvt_session *s, struct xvt_passive *p, struct xvt_error *why)
 {
 	struct xvt_passive_kernel *k = &p->kernel;
 
 	if (!s->sources.formats) {
 		s->sources.formats = calloc(1, sizeof(*s->sources.formats));
 		if (s->sources.formats &&
-		    xvt_formats_cache_read(&s->sources.formats->cache, s->sources.formats->why,
-					   sizeof(s->sources.formats->why)))
+		    xvt_formats_cache_read(&s->sources.formats->cache, &s->sources.formats->why))
 			memset(&s->sources.formats->cache, 0, sizeof(s->sources.formats->cache));
 	}
 	k->fit = xvt_fit_new();
 	k->names.has = calloc(XVT_FIT_IDS, 1);
-	if (!s->sources.formats || !k->fit || !k->names.has) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (!s->sources.formats || !k->fit || !k->names.has)
+		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if (!k->claim[0])
 		return 0;
-	k->claimed = xvt_formats_cache_find(&s->sources.formats->cache, k->claim, why, why_size);
-	if (!k->claimed && s->sources.formats->why[0])
-		snprintf(why, why_size, "%s", s->sources.formats->why);
+	k->claimed = xvt_formats_cache_find(&s->sources.formats->cache, k->claim, why);
+	if (!k->claimed && s->sources.formats->why.text[0])
+		xvt_fail(why, 0, "%s", s->sources.formats->why.text);
 	return k->claimed ? 0 : -EINVAL; /* not of the machine's file */
 }
 

@@ -57,21 +57,19 @@ static bool is_one_build(const struct xvt_passive_kernel *k)
 
 /* Returns the formats that are those of all events of the file, or NULL with a reason. */
 static const struct xvt_formats *choose(const struct xvt_session *s,
-					const struct xvt_passive_kernel *k, char *why, size_t size)
+					const struct xvt_passive_kernel *k, struct xvt_error *why)
 {
 	if (k->claimed) {
 		if (k->several || !k->now.build_id[0] || k->now.unproven ||
 		    !strcmp(k->now.build_id, k->claimed->build_id))
 			return k->claimed;
-		snprintf(why, size,
-			 "kernel=%s is build %s, but its memory says that it is build %s", k->claim,
-			 k->claimed->build_id, k->now.build_id);
+		xvt_fail(why, 0, "kernel=%s is build %s, but its memory says that it is build %s",
+			 k->claim, k->claimed->build_id, k->now.build_id);
 		return NULL;
 	}
 	if (is_one_build(k))
-		return xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, why,
-					      size);
-	snprintf(why, size,
+		return xvt_formats_cache_find(&s->sources.formats->cache, k->now.build_id, why);
+	xvt_fail(why, 0,
 		 k->boot_clock || k->several
 			 ? "its memory does not say that one kernel wrote all of them"
 			 : "what is read of its memory does not say which kernel it is; say it by "
@@ -83,15 +81,15 @@ static const struct xvt_formats *choose(const struct xvt_session *s,
 /* The same, and no record of the file contradicts them. */
 static const struct xvt_formats *choose_fitting(const struct xvt_session *s,
 						const struct xvt_passive_kernel *k,
-						uint32_t *unknown, char *why, size_t size)
+						uint32_t *unknown, struct xvt_error *why)
 {
-	char reason[TEXT_MAX - 200];
-	const struct xvt_formats *f = choose(s, k, why, size);
+	struct xvt_error reason;
+	const struct xvt_formats *f = choose(s, k, why);
 
-	if (!f || xvt_fit_check(k->fit, f, unknown, reason, sizeof(reason)))
+	if (!f || xvt_fit_check(k->fit, f, unknown, &reason))
 		return f;
-	snprintf(why, size, "they are not of kernel %s, build %s: %s", f->release, f->build_id,
-		 reason);
+	xvt_fail(why, 0, "they are not of kernel %s, build %s: %s", f->release, f->build_id,
+		 reason.text);
 	return NULL;
 }
 
@@ -214,11 +212,11 @@ static void withdraw_names(struct xvt_session *s, struct xvt_vm *vm)
 }
 
 /* Bring the file's names to what is known. Returns true if it has some; or false with a reason. */
-static bool write_names(struct xvt_session *s, struct xvt_vm *vm, uint32_t *unknown, char *why,
-			size_t size)
+static bool write_names(struct xvt_session *s, struct xvt_vm *vm, uint32_t *unknown,
+			struct xvt_error *why)
 {
 	struct xvt_passive_kernel *k = &vm->passive->kernel;
-	const struct xvt_formats *f = choose_fitting(s, k, unknown, why, size);
+	const struct xvt_formats *f = choose_fitting(s, k, unknown, why);
 
 	k->names.changes = xvt_fit_changes(k->fit);
 	k->names.evidence = k->evidence;
@@ -235,7 +233,7 @@ void xvt_passive_names_pass(struct xvt_session *s, struct xvt_vm *vm)
 	struct xvt_passive_kernel *k = &vm->passive->kernel;
 	const uint64_t now = xvt_clock_read();
 	const bool had = k->names.of;
-	char why[TEXT_MAX] = "";
+	struct xvt_error why = { "" };
 	uint32_t unknown;
 
 	/* Names that do not hold go at once, new ones come a few times in a second. */
@@ -250,9 +248,10 @@ void xvt_passive_names_pass(struct xvt_session *s, struct xvt_vm *vm)
 		put_kernel(s, vm);
 		return;
 	}
-	if (!write_names(s, vm, &unknown, why, sizeof(why)) && had)
+	if (!write_names(s, vm, &unknown, &why) && had)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
-				 "the names of its events in this file are withdrawn: %s", why);
+				 "the names of its events in this file are withdrawn: %s",
+				 why.text);
 }
 
 void xvt_passive_names_to_json(struct xvt_json *j, const struct xvt_vm *vm)
@@ -272,11 +271,11 @@ void xvt_passive_names_to_json(struct xvt_json *j, const struct xvt_vm *vm)
 
 static void end_names(struct xvt_session *s, struct xvt_vm *vm)
 {
-	char why[TEXT_MAX] = "";
+	struct xvt_error why = { "" };
 	uint32_t unknown = 0;
 
-	if (!write_names(s, vm, &unknown, why, sizeof(why)))
-		xvt_session_note_of_file(s, 1, vm, "its events have no names: %s", why);
+	if (!write_names(s, vm, &unknown, &why))
+		xvt_session_note_of_file(s, 1, vm, "its events have no names: %s", why.text);
 	else if (unknown)
 		xvt_session_note_of_file(
 			s, 0, vm,
@@ -343,7 +342,7 @@ void xvt_session_passive_names(struct xvt_session *s, bool end)
 
 void xvt_session_passive_carry(struct xvt_session *s)
 {
-	char why[TEXT_MAX];
+	struct xvt_error why;
 	uint32_t unknown;
 
 	for (size_t i = 0; i < s->nr_vms; i++) {
@@ -352,6 +351,6 @@ void xvt_session_passive_carry(struct xvt_session *s)
 		/* Where the file before had none, what comes before the first round would be taken
 		 * for a repetition. */
 		if (vm->passive && vm->passive->kernel.names.before && !vm->left_out)
-			write_names(s, vm, &unknown, why, sizeof(why));
+			write_names(s, vm, &unknown, &why);
 	}
 }

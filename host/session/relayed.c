@@ -53,13 +53,13 @@ static struct relayed_ring *of_ring(const struct xvt_ring *r)
 
 /* --- the machine --- */
 
-int xvt_relayed_refused(const struct xvt_host_region *region, char *why, size_t why_size)
+int xvt_relayed_refused(const struct xvt_host_region *region, struct xvt_error *why)
 {
 	if (!(region->hdr.incompat & XVT_INCOMPAT_RELAYED))
 		return 0;
-	snprintf(why, why_size,
-		 "its guest relays pages of ftrace, which record and daemon alone can unpack");
-	return -EPROTO;
+	return xvt_fail(
+		why, -EPROTO,
+		"its guest relays pages of ftrace, which record and daemon alone can unpack");
 }
 
 int xvt_relayed_attach(struct xvt_vm *vm)

@@ -70,7 +70,7 @@ static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *
 				 vm->path, why);
 }
 
-int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
+int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why)
 {
 	char name[XVT_NAME_LEN];
 	struct xvt_vm *next;
@@ -79,7 +79,7 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t 
 
 	name_of_next(vm, name);
 	err = xvt_session_add_rings(s, name, vm->passive ? xvt_passive_spec(vm) : vm->path,
-				    vm->uuid, false, vm->rings_max, why, why_size);
+				    vm->uuid, false, vm->rings_max, why);
 	if (err)
 		return err;
 	next = s->vms[before];
@@ -104,22 +104,21 @@ static bool may_follow(const struct xvt_session *s, const struct xvt_vm *vm,
  * found that it can never succeed. */
 static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
 {
-	char why[256];
+	struct xvt_error why;
 	int err;
 
 	if (was_refused(vm, named))
 		return;
 	if (!may_follow(s, vm, named)) {
-		snprintf(why, sizeof(why), "it is of another user, uid %u",
-			 (unsigned int)named->st_uid);
-		refuse(s, vm, named, -EPROTO, why);
+		xvt_fail(&why, 0, "it is of another user, uid %u", (unsigned int)named->st_uid);
+		refuse(s, vm, named, -EPROTO, why.text);
 		return;
 	}
-	err = xvt_vm_add_next(s, vm, why, sizeof(why));
+	err = xvt_vm_add_next(s, vm, &why);
 	if (err == -ENODATA || err == -ENOENT)
 		return; /* the creator has not set its size yet */
 	if (err)
-		refuse(s, vm, named, err, why);
+		refuse(s, vm, named, err, why.text);
 	else
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,

@@ -113,17 +113,17 @@ static void note_late(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 
 static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t result)
 {
-	char why[192];
+	struct xvt_error why;
 
 	const char *line = lines_of(s, vm) + vm->request_at + 1;
 	const size_t used = strlen(vm->request_why);
 
-	snprintf(why, sizeof(why), ": %s", xvt_host_region_refusal(result));
+	xvt_fail(&why, 0, ": %s", xvt_host_region_refusal(result));
 	if (result != -EPERM)
 		snprintf(vm->request_why + used, sizeof(vm->request_why) - used,
 			 "%scannot switch on %.*s%s", used ? "; " : "", (int)strcspn(line, "\n"),
-			 line, why);
-	note_answer(s, vm, "cannot switch on", why);
+			 line, why.text);
+	note_answer(s, vm, "cannot switch on", why.text);
 }
 
 /*
@@ -234,23 +234,17 @@ int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines)
 	return 0;
 }
 
-int xvt_session_vm_asked(const struct xvt_vm *vm, char *why, size_t why_size)
+int xvt_session_vm_asked(const struct xvt_vm *vm, struct xvt_error *why)
 {
-	if (vm->phase == XVT_VM_GONE) {
-		snprintf(why, why_size, "it has gone");
-		return -ENODEV;
-	}
-	if (vm->request_refused && vm->request_told) {
-		snprintf(why, why_size, "%s", xvt_host_region_refusal(-EPERM));
-		return -EPERM;
-	}
-	if (vm->request_silent) {
-		snprintf(why, why_size, "its guest has not answered; is it paused?");
-		return -ETIMEDOUT;
-	}
+	if (vm->phase == XVT_VM_GONE)
+		return xvt_fail(why, -ENODEV, "it has gone");
+	if (vm->request_refused && vm->request_told)
+		return xvt_fail(why, -EPERM, "%s", xvt_host_region_refusal(-EPERM));
+	if (vm->request_silent)
+		return xvt_fail(why, -ETIMEDOUT, "its guest has not answered; is it paused?");
 	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq || vm->request_again ||
 	    vm->request_refused)
 		return -EAGAIN;
-	snprintf(why, why_size, "%s", vm->request_why);
+	xvt_fail(why, 0, "%s", vm->request_why);
 	return vm->request_why[0] ? -ENOENT : 0;
 }

@@ -13,19 +13,17 @@
 #include <string.h>
 
 /* The claim is here, as its wait looks at /proc/locks, and later no file can be opened any more. */
-static int open_region(struct xvt_vm *vm, struct xvt_salvaged *sum, char *why, size_t why_size)
+static int open_region(struct xvt_vm *vm, struct xvt_salvaged *sum, struct xvt_error *why)
 {
 	int err = xvt_host_region_open(&vm->region, vm->path, false);
 
-	if (err) {
-		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
-		return err;
-	}
+	if (err)
+		return xvt_fail(why, err, "%s", xvt_host_region_open_why(err));
 	sum->at_work = xvt_host_region_claim(&vm->region, XVT_LOCK_START_MS) != 0;
 	err = xvt_host_region_check(&vm->region);
 	if (err)
-		xvt_fault_text(&vm->region.fault, why, why_size);
-	return err ? err : xvt_relayed_refused(&vm->region, why, why_size);
+		xvt_fault_text(&vm->region.fault, why->text, sizeof(why->text));
+	return err ? err : xvt_relayed_refused(&vm->region, why);
 }
 
 /* A recorder that ends in order clears its id. */
@@ -115,19 +113,19 @@ static void count(struct xvt_session *s, struct xvt_salvaged *sum)
 }
 
 int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
-			void (*opened)(void), struct xvt_salvaged *sum, char *why, size_t why_size)
+			void (*opened)(void), struct xvt_salvaged *sum, struct xvt_error *why)
 {
 	struct xvt_vm *vm = xvt_vm_new(s, name ? name : "guest", path);
 	int err = -ENOMEM;
 
 	memset(sum, 0, sizeof(*sum));
 	if (vm)
-		err = open_region(vm, sum, why, why_size);
+		err = open_region(vm, sum, why);
 	if (err) {
 		if (vm)
 			xvt_vm_free(vm);
 		else
-			snprintf(why, why_size, "%s", strerror(-err));
+			xvt_fail(why, 0, "%s", strerror(-err));
 		return err;
 	}
 	opened();
@@ -145,6 +143,6 @@ int xvt_session_salvage(struct xvt_session *s, const char *path, const char *nam
 		count(s, sum);
 	}
 	if (err)
-		snprintf(why, why_size, "%s", strerror(-err));
+		xvt_fail(why, 0, "%s", strerror(-err));
 	return err;
 }

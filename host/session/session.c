@@ -256,16 +256,15 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 	s->passes.next_format_clock = now + ticks(s, XVT_WAIT_FORMAT_NS) / 8;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
-		char why[256];
+		struct xvt_error why;
 
 		/* The memory of a paused machine changes only while its VMM loads its state. */
 		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->next_look_clock) ||
 		    xvt_vm_is_paused(vm))
 			continue;
 		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
-		if (vm->passive ? xvt_passive_attach(s, vm, why, sizeof(why))
-				: xvt_vm_try_attach(s, vm, why, sizeof(why)))
-			xvt_vm_gone(s, vm, why);
+		if (vm->passive ? xvt_passive_attach(s, vm, &why) : xvt_vm_try_attach(s, vm, &why))
+			xvt_vm_gone(s, vm, why.text);
 	}
 }
 

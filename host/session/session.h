@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "vmm/vmm.h"
 
 struct xvt_json;
@@ -110,13 +111,13 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
  * unchanged.
  */
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
-		    const uint8_t uuid[16], bool named, char *why, size_t why_size);
+		    const uint8_t uuid[16], bool named, struct xvt_error *why);
 
 /* xvt_session_add() with another limit than XVT_RINGS_USUAL: the first rings_max rings of the
  * machine are recorded. A note says how many are not. */
 int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
-			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
-			  size_t why_size);
+			  const uint8_t uuid[16], bool named, uint32_t rings_max,
+			  struct xvt_error *why);
 
 /* A path "ftrace:FILE[@OFFSET]" names the ring of its guest's kernel, which is read from outside:
  * at the offset, or where it is found in the file. Returns whether it is one, and then *len is the
@@ -148,7 +149,7 @@ void xvt_session_vm_trust_clock(struct xvt_vm *vm);
  * working doorbell, a recorder without work sleeps for up to a second. Returns 0, or -errno with
  * the reason in `why`. Later failures are notes, and polling goes on.
  */
-int xvt_session_wake_add(struct xvt_vm *vm, const char *path, char *why, size_t why_size);
+int xvt_session_wake_add(struct xvt_vm *vm, const char *path, struct xvt_error *why);
 /* The socket of its ivshmem server, as its VMM names it; "": unknown. Kept for the caller: the
  * session connects to it by xvt_session_wake_add() only. */
 void xvt_session_wake_set_server(struct xvt_vm *vm, const char *path);
@@ -212,7 +213,7 @@ struct xvt_salvaged {
  * the region is not formatted.
  */
 int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
-			void (*opened)(void), struct xvt_salvaged *sum, char *why, size_t why_size);
+			void (*opened)(void), struct xvt_salvaged *sum, struct xvt_error *why);
 
 /*
  * Machines that are stopped and started by request, while the others are recorded. A stopped
@@ -242,14 +243,14 @@ int xvt_session_vm_stopping(const struct xvt_vm *vm);
 int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines);
 /* What became of that. Returns 0: all are on; -EAGAIN: it is not known yet; else -errno, with the
  * reason in `why`. */
-int xvt_session_vm_asked(const struct xvt_vm *vm, char *why, size_t why_size);
+int xvt_session_vm_asked(const struct xvt_vm *vm, struct xvt_error *why);
 /*
  * Record a stopped machine again. Returns 0, and *as is the new machine; NULL: its file is not
  * there, and it is recorded when it comes. Returns -errno with the reason in `why`, and the machine
  * stays stopped.
  */
-int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as, char *why,
-			 size_t why_size);
+int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as,
+			 struct xvt_error *why);
 /* Number of machines that are stopped by request. */
 size_t xvt_session_stopped(const struct xvt_session *s);
 
@@ -271,8 +272,8 @@ struct xvt_host_options {
  * in `why`, and the session is as before. -ENOENT, -EINVAL: no such event; -EEXIST: a machine has
  * that name; others: this host's kernel cannot be traced.
  */
-int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
-			 size_t why_size);
+int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o,
+			 struct xvt_error *why);
 /* Returns whether its kernel is still to begin with the tracing. */
 bool xvt_session_host_begins(const struct xvt_session *s);
 

@@ -34,21 +34,18 @@ int xvt_session_own(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
 	return 0;
 }
 
-int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, char *why,
-		  size_t why_size)
+int xvt_vm_opened(struct xvt_session *s, struct xvt_vm *vm, int fd, int err, struct xvt_error *why)
 {
 	struct stat st;
 
 	if (!err && fstat(fd, &st))
 		err = -errno;
-	if (err) {
-		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
-		return err;
-	}
+	if (err)
+		return xvt_fail(why, err, "%s", xvt_host_region_open_why(err));
 	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
 	err = xvt_session_own(s, vm, st.st_uid);
 	if (err)
-		snprintf(why, why_size, "%s", strerror(-err));
+		xvt_fail(why, 0, "%s", strerror(-err));
 	else
 		vm->pool.lent = &vm->owner->lent;
 	return err;

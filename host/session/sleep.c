@@ -50,11 +50,11 @@ static void on_note(void *arg, const char *text)
 	xvt_session_note(vm->session, 1, vm, UINT32_MAX, "%s", text);
 }
 
-int xvt_session_wake_add(struct xvt_vm *vm, const char *path, char *why, size_t why_size)
+int xvt_session_wake_add(struct xvt_vm *vm, const char *path, struct xvt_error *why)
 {
 	struct xvt_vm_bell *b = &vm->bell;
 	int err = xvt_doorbell_open(&b->doorbell, vm->session->loop, path, vm->region.fd, on_note,
-				    vm, why, why_size);
+				    vm, why);
 
 	b->sought = true;
 	if (!err)

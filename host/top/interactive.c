@@ -353,7 +353,7 @@ static int refresh(struct view *v, const char *control, const sigset_t *before,
 }
 
 int xvt_top_screen(struct xvt_top *t, const char *control, uint64_t delay_ns, uint64_t count,
-		   bool colour, char *why, size_t why_size)
+		   bool colour, struct xvt_error *why)
 {
 	struct view v = { .t = t, .colour = colour };
 	sigset_t before, blocked;
@@ -361,7 +361,7 @@ int xvt_top_screen(struct xvt_top *t, const char *control, uint64_t delay_ns, ui
 	int err;
 
 	take_signals(&before, &blocked);
-	err = xvt_screen_open(why, why_size);
+	err = xvt_screen_open(why);
 	if (err) {
 		give_signals_back(&before);
 		return err;

@@ -3,6 +3,7 @@
 #ifndef XVT_TOP_SCREEN_H
 #define XVT_TOP_SCREEN_H
 
+#include "base/error.h"
 #include "top/top.h"
 
 /*
@@ -12,6 +13,6 @@
  * text in `why`: nothing was shown then.
  */
 int xvt_top_screen(struct xvt_top *t, const char *control, uint64_t delay_ns, uint64_t count,
-		   bool colour, char *why, size_t why_size);
+		   bool colour, struct xvt_error *why);
 
 #endif /* XVT_TOP_SCREEN_H */

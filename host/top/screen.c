@@ -9,10 +9,9 @@
 
 #if !defined(XVT_NCURSES_SONAME)
 
-int xvt_screen_open(char *why, size_t why_size)
+int xvt_screen_open(struct xvt_error *why)
 {
-	snprintf(why, why_size, "this xvtrace was built without ncurses");
-	return -ENOPKG;
+	return xvt_fail(why, -ENOPKG, "this xvtrace was built without ncurses");
 }
 
 void xvt_screen_close(void)
@@ -106,17 +105,16 @@ static struct {
 	bool colours;
 } screen;
 
-static int load(char *why, size_t why_size)
+static int load(struct xvt_error *why)
 {
 	const char *missing = "";
 	int err = xvt_library_load(XVT_TEXT_OF(XVT_NCURSES_SONAME), symbols, &missing);
 
 	if (err == -ENOPKG)
-		snprintf(why, why_size, "ncurses cannot be loaded: %s; install libncursesw6",
-			 dlerror());
+		xvt_fail(why, 0, "ncurses cannot be loaded: %s; install libncursesw6", dlerror());
 	else if (err)
-		snprintf(why, why_size, "%s has no %s() and is too old",
-			 XVT_TEXT_OF(XVT_NCURSES_SONAME), missing);
+		xvt_fail(why, 0, "%s has no %s() and is too old", XVT_TEXT_OF(XVT_NCURSES_SONAME),
+			 missing);
 	return err;
 }
 
@@ -144,23 +142,20 @@ static void prepare_colours(void)
 		lib.init_pair(colour, colour, background);
 }
 
-int xvt_screen_open(char *why, size_t why_size)
+int xvt_screen_open(struct xvt_error *why)
 {
 	const char *type = getenv("TERM");
-	int err = load(why, why_size);
+	int err = load(why);
 
 	if (err)
 		return err;
 	screen.terminal = lib.newterm(NULL, stdout, stdin);
-	if (!screen.terminal) {
-		snprintf(why, why_size, "the terminal's type (TERM) is %s",
-			 type && *type ? "unknown" : "not set");
-		return -ENOTSUP;
-	}
+	if (!screen.terminal)
+		return xvt_fail(why, -ENOTSUP, "the terminal's type (TERM) is %s",
+				type && *type ? "unknown" : "not set");
 	if (!new_window()) {
 		xvt_screen_close();
-		snprintf(why, why_size, "no memory");
-		return -ENOMEM;
+		return xvt_fail(why, -ENOMEM, "no memory");
 	}
 	screen.colours = lib.has_colors() && lib.start_color() == OK;
 	if (screen.colours)

@@ -3,6 +3,8 @@
 #ifndef XVT_SCREEN_H
 #define XVT_SCREEN_H
 
+#include "base/error.h"
+
 #include <stddef.h>
 
 enum xvt_screen_style {
@@ -34,7 +36,7 @@ enum xvt_screen_key {
  * before. Returns 0, -ENOPKG or -ENOSYS (no library, or one that is too old), or -ENOTSUP: the
  * terminal is of an unknown type. `why` is then a text for the user.
  */
-int xvt_screen_open(char *why, size_t why_size);
+int xvt_screen_open(struct xvt_error *why);
 /* Gives the terminal back as it was. */
 void xvt_screen_close(void);
 

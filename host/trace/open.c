@@ -282,14 +282,8 @@ int xvt_trace_walk_again(struct xvt_trace *t, uint64_t index_offset)
 	return err;
 }
 
-static int refuse(char *why, size_t why_size, int err, const char *text)
-{
-	snprintf(why, why_size, "%s", text);
-	return err;
-}
-
 /* The first chunk must be whole: it says what all of this is. */
-static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, size_t why_size)
+static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, struct xvt_error *why)
 {
 	struct {
 		struct xvt_chunk_hdr h;
@@ -301,70 +295,64 @@ static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, 
 	memset(&first, 0, sizeof(first));
 	n = xvt_trace_read_at(t, &first, sizeof(first), 0);
 	if (n < 0)
-		return refuse(why, why_size, (int)n, strerror((int)-n));
+		return xvt_fail(why, (int)n, "%s", strerror((int)-n));
 	if (n == 0)
-		return refuse(why, why_size, -EBADMSG, "is empty; was it ever recorded?");
+		return xvt_fail(why, -EBADMSG, "is empty; was it ever recorded?");
 	if (n >= 8 && memcmp(&first, &(uint64_t){ XVT_MAGIC }, 8) == 0)
-		return refuse(why, why_size, -EBADMSG,
-			      "is a region, not a trace; look at it with 'xvtrace region show', "
-			      "or make a trace of it with 'xvtrace salvage'");
+		return xvt_fail(why, -EBADMSG,
+				"is a region, not a trace; look at it with 'xvtrace region show', "
+				"or make a trace of it with 'xvtrace salvage'");
 	if (n < 4 || first.h.magic != XVT_CHUNK_MAGIC)
-		return refuse(why, why_size, -EBADMSG,
-			      "is not an xvtrace trace (wrong magic); give a .xvt file");
+		return xvt_fail(why, -EBADMSG,
+				"is not an xvtrace trace (wrong magic); give a .xvt file");
 	if ((size_t)n < sizeof(first) || first.h.len > XVT_CHUNK_LEN_MAX ||
 	    first.h.len > t->size - sizeof(first.h))
-		return refuse(why, why_size, -EBADMSG,
-			      "is cut off inside its first chunk; nothing can be read from it");
+		return xvt_fail(why, -EBADMSG,
+				"is cut off inside its first chunk; nothing can be read from it");
 	if (first.h.type != XVT_CHUNK_FILE || first.h.len < sizeof(first.info) ||
 	    first.info.magic != XVT_FILE_MAGIC)
-		return refuse(why, why_size, -EBADMSG,
-			      "does not begin as an xvtrace trace does; its start is damaged");
+		return xvt_fail(why, -EBADMSG,
+				"does not begin as an xvtrace trace does; its start is damaged");
 	err = xvt_trace_load_at(t, 0, first.h.len, b);
 	if (err == -EBADMSG)
-		return refuse(
-			why, why_size, err,
+		return xvt_fail(
+			why, err,
 			"first chunk is damaged (checksum does not match); nothing can be read");
 	if (err)
-		return refuse(why, why_size, err, strerror(-err));
-	if (first.info.oldest > XVT_FILE_MAJOR) {
-		snprintf(why, why_size,
-			 "written in format %u.%u, this xvtrace reads %u.x; use a newer xvtrace",
-			 first.info.major, first.info.minor, XVT_FILE_MAJOR);
-		return -EPROTO;
-	}
+		return xvt_fail(why, err, "%s", strerror(-err));
+	if (first.info.oldest > XVT_FILE_MAJOR)
+		return xvt_fail(
+			why, -EPROTO,
+			"written in format %u.%u, this xvtrace reads %u.x; use a newer xvtrace",
+			first.info.major, first.info.minor, XVT_FILE_MAJOR);
 	if (first.info.major < XVT_FILE_OLDEST ||
-	    (first.info.major == XVT_FILE_OLDEST && first.info.minor < XVT_FILE_MINOR_RAWS)) {
-		snprintf(why, why_size,
-			 "written in format %u.%u by a development version; record it anew",
-			 first.info.major, first.info.minor);
-		return -EPROTO;
-	}
-	if (first.info.incompat) {
-		snprintf(why, why_size,
-			 "uses features (bits 0x%x) that this xvtrace does not know; use a newer "
-			 "one",
-			 first.info.incompat);
-		return -EPROTO;
-	}
-	if (first.h.flags) {
-		snprintf(
-			why, why_size,
+	    (first.info.major == XVT_FILE_OLDEST && first.info.minor < XVT_FILE_MINOR_RAWS))
+		return xvt_fail(why, -EPROTO,
+				"written in format %u.%u by a development version; record it anew",
+				first.info.major, first.info.minor);
+	if (first.info.incompat)
+		return xvt_fail(
+			why, -EPROTO,
+			"uses features (bits 0x%x) that this xvtrace does not know; use a newer "
+			"one",
+			first.info.incompat);
+	if (first.h.flags)
+		return xvt_fail(
+			why, -EPROTO,
 			"first chunk has flags (0x%x) that this xvtrace does not know; use a newer "
 			"one",
 			first.h.flags);
-		return -EPROTO;
-	}
 	/* No other chunk could be told to be of this trace. */
 	if (memcmp(first.info.uuid, &first.h.trace_id, sizeof(first.h.trace_id)) != 0)
-		return refuse(why, why_size, -EBADMSG,
-			      "first chunk says two identities of this trace (uuid and trace_id "
-			      "differ); nothing can be read");
+		return xvt_fail(why, -EBADMSG,
+				"first chunk says two identities of this trace (uuid and trace_id "
+				"differ); nothing can be read");
 	t->info = first.info;
 	memcpy(&t->trace_id, t->info.uuid, sizeof(t->trace_id));
 	return 0;
 }
 
-static int open_file(struct xvt_trace *t, const char *path, char *why, size_t why_size)
+static int open_file(struct xvt_trace *t, const char *path, struct xvt_error *why)
 {
 	struct stat st;
 
@@ -373,14 +361,14 @@ static int open_file(struct xvt_trace *t, const char *path, char *why, size_t wh
 	if (t->fd < 0 || fstat(t->fd, &st)) {
 		int err = -errno;
 
-		return refuse(why, why_size, err,
-			      err == -ENXIO ? "is not a regular file; give a .xvt file"
-					    : strerror(-err));
+		return xvt_fail(why, err, "%s",
+				err == -ENXIO ? "is not a regular file; give a .xvt file"
+					      : strerror(-err));
 	}
 	if (S_ISDIR(st.st_mode))
-		return refuse(why, why_size, -EISDIR, "is a directory; give a .xvt file");
+		return xvt_fail(why, -EISDIR, "is a directory; give a .xvt file");
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, why_size, -EINVAL, "is not a regular file; give a .xvt file");
+		return xvt_fail(why, -EINVAL, "is not a regular file; give a .xvt file");
 	t->size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -392,15 +380,15 @@ enum find {
 	FIND_LATER,
 };
 
-static int open_trace(struct xvt_trace **out, const char *path, enum find how, char *why,
-		      size_t why_size)
+static int open_trace(struct xvt_trace **out, const char *path, enum find how,
+		      struct xvt_error *why)
 {
 	struct xvt_trace *t = calloc(1, sizeof(*t));
 	struct xvt_chunk_buf b = { 0 };
 	int err = -ENOMEM;
 
 	*out = NULL;
-	snprintf(why, why_size, "out of memory");
+	xvt_fail(why, 0, "out of memory");
 	if (!t)
 		return err;
 	t->fd = -1;
@@ -409,16 +397,16 @@ static int open_trace(struct xvt_trace **out, const char *path, enum find how, c
 	t->path = strdup(path);
 	if (!t->path)
 		goto err_close;
-	err = open_file(t, path, why, why_size);
+	err = open_file(t, path, why);
 	if (!err)
-		err = check_first(t, &b, why, why_size);
+		err = check_first(t, &b, why);
 	if (err)
 		goto err_close;
 	err = xvt_trace_take_file_line(t);
 	if (!err && how != FIND_LATER)
 		err = find_chunks(t, &b, how == FIND_BY_INDEX);
 	if (err) {
-		snprintf(why, why_size, "%s", strerror(-err));
+		xvt_fail(why, 0, "%s", strerror(-err));
 		goto err_close;
 	}
 	xvt_chunk_buf_free(&b);
@@ -431,19 +419,19 @@ err_close:
 	return err;
 }
 
-int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+int xvt_trace_open(struct xvt_trace **out, const char *path, struct xvt_error *why)
 {
-	return open_trace(out, path, FIND_ALL, why, why_size);
+	return open_trace(out, path, FIND_ALL, why);
 }
 
-int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, struct xvt_error *why)
 {
-	return open_trace(out, path, FIND_BY_INDEX, why, why_size);
+	return open_trace(out, path, FIND_BY_INDEX, why);
 }
 
-int xvt_trace_open_growing(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+int xvt_trace_open_growing(struct xvt_trace **out, const char *path, struct xvt_error *why)
 {
-	return open_trace(out, path, FIND_LATER, why, why_size);
+	return open_trace(out, path, FIND_LATER, why);
 }
 
 /* Takes the next chunk if all of it is in the file. A writer may write parts of its file in any

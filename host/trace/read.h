@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "trace/order_read.h"
 
 #define XVT_VM_NONE UINT32_MAX
@@ -126,20 +127,20 @@ struct xvt_trace {
  *   -EBADMSG               not a trace, or its first chunk is unreadable
  *   -EPROTO                written in a newer format
  */
-int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+int xvt_trace_open(struct xvt_trace **out, const char *path, struct xvt_error *why);
 /*
  * The same for a caller that reads only a part: uses the INDEX chunks of the file, if it has them,
  * and takes a few reads for a file of any size. If an INDEX turns out to be wrong, that is noted as
  * damage, and the header of every chunk is read after all; see xvt_trace_load().
  */
-int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, struct xvt_error *why);
 /*
  * For a trace that is being written: opens it without its chunks, which xvt_trace_grow() takes.
  * That takes the whole chunks that came since, up to one that is not whole yet, and sets `given` to
  * the first of them: cursors that begin then give their events alone. There must be no cursor.
  * Returns 1; 0: none came; -ENOMEM or a read error.
  */
-int xvt_trace_open_growing(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+int xvt_trace_open_growing(struct xvt_trace **out, const char *path, struct xvt_error *why);
 int xvt_trace_grow(struct xvt_trace *t);
 void xvt_trace_close(struct xvt_trace *t);
 

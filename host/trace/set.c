@@ -588,15 +588,16 @@ static void allow_files(void)
 static int open_part(struct xvt_trace *t, uint32_t number, bool by_index)
 {
 	struct xvt_set_part *p = &t->parts[t->part_count];
-	char path[4096], why[256];
+	char path[4096];
+	struct xvt_error why;
 	struct stat st;
 	int err;
 
 	if (!xvt_set_path(t->path, number, path, sizeof(path)))
 		return -ENAMETOOLONG;
 	snprintf(p->name, sizeof(p->name), XVT_SET_NAME, number);
-	err = by_index ? xvt_trace_open_indexed(&p->t, path, why, sizeof(why))
-		       : xvt_trace_open(&p->t, path, why, sizeof(why));
+	err = by_index ? xvt_trace_open_indexed(&p->t, path, &why)
+		       : xvt_trace_open(&p->t, path, &why);
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 		return err;
 	if (err && !stat(path, &st) && st.st_size == 0)
@@ -668,17 +669,16 @@ static const char *why_not(int err)
 	return strerror(-err);
 }
 
-int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, char *why,
-		 size_t why_size)
+int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, struct xvt_error *why)
 {
 	struct xvt_trace *t;
 	int err = -ENOMEM;
 
 	if (!xvt_set_is_folder(path))
-		return by_index ? xvt_trace_open_indexed(out, path, why, why_size)
-				: xvt_trace_open(out, path, why, why_size);
+		return by_index ? xvt_trace_open_indexed(out, path, why)
+				: xvt_trace_open(out, path, why);
 	*out = NULL;
-	snprintf(why, why_size, "%s", strerror(ENOMEM));
+	xvt_fail(why, 0, "%s", strerror(ENOMEM));
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
@@ -691,9 +691,9 @@ int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, char *
 		err = open_folder(t, by_index);
 	if (err) {
 		if (err == -ENOENT)
-			xvt_set_why_none(path, why, why_size);
+			xvt_set_why_none(path, why);
 		else
-			snprintf(why, why_size, "%s", why_not(err));
+			xvt_fail(why, 0, "%s", why_not(err));
 		xvt_trace_close(t);
 		return err;
 	}

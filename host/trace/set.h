@@ -12,6 +12,7 @@
 
 #include <limits.h>
 
+#include "base/error.h"
 #include "trace/read.h"
 
 /* The numbers of the files of a folder, sorted. */
@@ -30,15 +31,14 @@ size_t xvt_set_found(const char *folder, char found[][PATH_MAX], size_t most);
 
 /* Says that a folder is no set, and what can be read in it, or in its folder of snapshots. */
 #define XVT_SET_FOUND_SHOWN 3u
-void xvt_set_why_none(const char *folder, char *why, size_t why_size);
+void xvt_set_why_none(const char *folder, struct xvt_error *why);
 
 /*
  * Opens a file as xvt_trace_open() or, with by_index, xvt_trace_open_indexed(); or all files of a
  * folder. A file that cannot be read, and numbers that are missing between two files, are damage of
  * the whole. -EMFILE: the folder has more files than the process may open.
  */
-int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, char *why,
-		 size_t why_size);
+int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, struct xvt_error *why);
 
 /* Number of the file that has this chunk; 0 where there is one file only. */
 size_t xvt_set_part(const struct xvt_trace *t, size_t chunk);

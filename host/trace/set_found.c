@@ -68,7 +68,7 @@ size_t xvt_set_found(const char *folder, char found[][PATH_MAX], size_t most)
 	return n;
 }
 
-void xvt_set_why_none(const char *folder, char *why, size_t why_size)
+void xvt_set_why_none(const char *folder, struct xvt_error *why)
 {
 	char found[XVT_SET_FOUND_SHOWN + 1][PATH_MAX];
 	char snapshots[PATH_MAX];
@@ -77,13 +77,14 @@ void xvt_set_why_none(const char *folder, char *why, size_t why_size)
 	if (!n && (size_t)snprintf(snapshots, sizeof(snapshots), "%s/" XVT_SNAPSHOT_FOLDER,
 				   folder) < sizeof(snapshots))
 		n = xvt_set_found(snapshots, found, XVT_SET_FOUND_SHOWN + 1);
-	used = (size_t)snprintf(why, why_size,
-				"is a directory without files of a trace, like 00000001.xvt; give "
-				"%s",
-				n == 0	 ? "a .xvt file, or the folder of record -o DIR/"
-				: n == 1 ? "the trace in it: "
-					 : "one of the traces in it: ");
-	for (i = 0; i < n && used < why_size; i++)
-		used += (size_t)snprintf(why + used, why_size - used, "%s%s", i ? ", " : "",
-					 i < XVT_SET_FOUND_SHOWN ? found[i] : "...");
+	xvt_fail(why, 0,
+		 "is a directory without files of a trace, like 00000001.xvt; give "
+		 "%s",
+		 n == 0	  ? "a .xvt file, or the folder of record -o DIR/"
+		 : n == 1 ? "the trace in it: "
+			  : "one of the traces in it: ");
+	used = strlen(why->text);
+	for (i = 0; i < n && used < sizeof(why->text); i++)
+		used += (size_t)snprintf(why->text + used, sizeof(why->text) - used, "%s%s",
+					 i ? ", " : "", i < XVT_SET_FOUND_SHOWN ? found[i] : "...");
 }

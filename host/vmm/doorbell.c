@@ -216,13 +216,13 @@ static void on_ring(struct xvt_op *op, int res)
 	(void)res;
 }
 
-static int connect_to(const char *path, char *why, size_t why_size)
+static int connect_to(const char *path, struct xvt_error *why)
 {
-	char reason[128];
-	int fd = xvt_socket_connect(path, reason, sizeof(reason));
+	struct xvt_error reason;
+	int fd = xvt_socket_connect(path, &reason);
 
 	if (fd < 0)
-		snprintf(why, why_size, "%s%s", reason,
+		xvt_fail(why, 0, "%s%s", reason.text,
 			 fd == -ENOENT || fd == -ECONNREFUSED
 				 ? "; start `xvtrace region serve` first"
 				 : "");
@@ -230,35 +230,33 @@ static int connect_to(const char *path, char *why, size_t why_size)
 }
 
 int xvt_doorbell_open(struct xvt_doorbell **out, struct xvt_loop *loop, const char *path,
-		      int region_fd, xvt_doorbell_note note, void *arg, char *why, size_t why_size)
+		      int region_fd, xvt_doorbell_note note, void *arg, struct xvt_error *why)
 {
 	struct xvt_doorbell *d = calloc(1, sizeof(*d));
 	struct stat st;
 	int err = -ENOMEM;
 
-	if (!d) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return err;
-	}
+	if (!d)
+		return xvt_fail(why, err, "%s", strerror(ENOMEM));
 	d->loop = loop;
 	d->on_data.done = on_data;
 	d->on_ring.done = on_ring;
 	d->wire.fd = d->bell = -1;
-	d->sock = connect_to(path, why, why_size);
+	d->sock = connect_to(path, why);
 	if (d->sock < 0) {
 		err = d->sock;
 		goto err_free;
 	}
 	if (fstat(region_fd, &st)) {
 		err = -errno;
-		snprintf(why, why_size, "%s", strerror(-err));
+		xvt_fail(why, 0, "%s", strerror(-err));
 		goto err_close;
 	}
 	d->dev = st.st_dev;
 	d->ino = st.st_ino;
 	err = xvt_loop_poll(loop, &d->on_data, d->sock, POLLIN);
 	if (err) {
-		snprintf(why, why_size, "cannot listen to it: %s", strerror(-err));
+		xvt_fail(why, 0, "cannot listen to it: %s", strerror(-err));
 		goto err_close;
 	}
 	d->note = note;

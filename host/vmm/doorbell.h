@@ -11,6 +11,8 @@
 #ifndef XVT_DOORBELL_H
 #define XVT_DOORBELL_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +30,7 @@ typedef void (*xvt_doorbell_note)(void *arg, const char *text);
  * that has its eventfd can still ring it; an invalid message closes the bell.
  */
 int xvt_doorbell_open(struct xvt_doorbell **out, struct xvt_loop *loop, const char *path,
-		      int region_fd, xvt_doorbell_note note, void *arg, char *why, size_t why_size);
+		      int region_fd, xvt_doorbell_note note, void *arg, struct xvt_error *why);
 
 /* Runs the loop until its operations have ended: not to be called from a callback of the loop. */
 void xvt_doorbell_close(struct xvt_doorbell *d);

@@ -305,17 +305,15 @@ static void on_peer(struct xvt_op *op, int res)
 }
 
 int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,
-			     const char *path, int region_fd, unsigned int vectors, char *why,
-			     size_t why_size)
+			     const char *path, int region_fd, unsigned int vectors,
+			     struct xvt_error *why)
 {
 	struct xvt_doorbell_server *s = calloc(1, sizeof(*s));
 	unsigned int i;
 	int err;
 
-	if (!s) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
-		return -ENOMEM;
-	}
+	if (!s)
+		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	s->loop = loop;
 	s->region_fd = region_fd;
 	s->vectors = vectors;
@@ -329,12 +327,12 @@ int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *
 		};
 		memset(s->peer[i].bell, 0xff, sizeof(s->peer[i].bell)); /* -1: none */
 	}
-	err = xvt_socket_listen(&s->listener, path, 0, why, why_size);
+	err = xvt_socket_listen(&s->listener, path, 0, why);
 	if (err)
 		goto err_free;
 	err = arm(s);
 	if (err) {
-		snprintf(why, why_size, "cannot wait for peers");
+		xvt_fail(why, 0, "cannot wait for peers");
 		xvt_socket_unlisten(&s->listener);
 		goto err_free;
 	}

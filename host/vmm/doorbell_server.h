@@ -7,6 +7,8 @@
 #ifndef XVT_DOORBELL_SERVER_H
 #define XVT_DOORBELL_SERVER_H
 
+#include "base/error.h"
+
 #include <stddef.h>
 
 /* A full server closes a new connection and keeps its peers. */
@@ -23,8 +25,8 @@ struct xvt_loop;
  * 0, or -errno with the reason in `why` (-EADDRINUSE: a server listens there).
  */
 int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,
-			     const char *path, int region_fd, unsigned int vectors, char *why,
-			     size_t why_size);
+			     const char *path, int region_fd, unsigned int vectors,
+			     struct xvt_error *why);
 
 /* Removes the socket. Runs the loop: not to be called from a callback of the loop. */
 void xvt_doorbell_server_close(struct xvt_doorbell_server *s);

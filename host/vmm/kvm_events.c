@@ -47,21 +47,6 @@ struct xvt_ftrace {
 	size_t page_size;
 };
 
-static int reason(const struct xvt_ftrace_options *o, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int reason(const struct xvt_ftrace_options *o, int err, const char *format, ...)
-{
-	va_list args;
-
-	if (!o->why)
-		return err;
-	va_start(args, format);
-	vsnprintf(o->why, o->why_size, format, args);
-	va_end(args);
-	return err;
-}
-
 /* --- the instance --- */
 
 static int make_instance(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
@@ -72,7 +57,6 @@ static int make_instance(struct xvt_ftrace *t, const struct xvt_ftrace_options *
 			      : o->run_spans ? SPANS_KIB
 					     : OFFSET_KIB,
 		.why = o->why,
-		.why_size = o->why_size,
 	};
 
 	return xvt_tracing_open(&t->tracing, &options);
@@ -86,7 +70,7 @@ static int enable_events(struct xvt_ftrace *t, const struct xvt_ftrace_options *
 	for (i = 0; !err && i < t->nr_kinds; i++) {
 		err = xvt_tracing_enable(t->tracing, SYSTEM, t->kinds[i].name);
 		if (err)
-			reason(o, err, "cannot switch on " SYSTEM ":%s", t->kinds[i].name);
+			xvt_fail(o->why, err, "cannot switch on " SYSTEM ":%s", t->kinds[i].name);
 	}
 	return err;
 }
@@ -100,10 +84,10 @@ static int learn_event(struct xvt_ftrace *t, struct kind *k, const struct xvt_ft
 
 	text = xvt_tracing_format(SYSTEM, k->name, &size);
 	if (!text)
-		return reason(o, -ENOENT,
-			      "this kernel has no event " SYSTEM ":%s: KVM is not loaded, or "
-			      "without tracing",
-			      k->name);
+		return xvt_fail(o->why, -ENOENT,
+				"this kernel has no event " SYSTEM ":%s: KVM is not loaded, or "
+				"without tracing",
+				k->name);
 	/* Fields are read, nothing is printed: an error in the print format does not matter. */
 	tep_parse_event(t->tep, text, size, SYSTEM);
 	free(text);
@@ -111,10 +95,12 @@ static int learn_event(struct xvt_ftrace *t, struct kind *k, const struct xvt_ft
 	for (i = 0; k->event && i < 3 && k->fields[i]; i++) {
 		k->at[i] = tep_find_field(k->event, k->fields[i]);
 		if (!k->at[i])
-			return reason(o, -EOPNOTSUPP, "this kernel's " SYSTEM ":%s has no %s",
-				      k->name, k->fields[i]);
+			return xvt_fail(o->why, -EOPNOTSUPP,
+					"this kernel's " SYSTEM ":%s has no %s", k->name,
+					k->fields[i]);
 	}
-	return k->event ? 0 : reason(o, -EOPNOTSUPP, "cannot read the format of %s", k->name);
+	return k->event ? 0
+			: xvt_fail(o->why, -EOPNOTSUPP, "cannot read the format of %s", k->name);
 }
 
 static int learn_page(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
@@ -125,12 +111,12 @@ static int learn_page(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
 
 	text = xvt_tracing_read(NULL, "events/header_page", &size);
 	if (!text)
-		return reason(o, -EOPNOTSUPP, "cannot read events/header_page");
+		return xvt_fail(o->why, -EOPNOTSUPP, "cannot read events/header_page");
 	err = tep_parse_header_page(t->tep, text, size, sizeof(long));
 	free(text);
 	t->page_size = (size_t)tep_get_sub_buffer_size(t->tep);
 	if (err || t->page_size < 4096 || t->page_size > 1u << 30)
-		return reason(o, -EOPNOTSUPP, "events/header_page is not understood");
+		return xvt_fail(o->why, -EOPNOTSUPP, "events/header_page is not understood");
 	t->page = malloc(t->page_size);
 	t->kbuffer = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
 	return t->page && t->kbuffer ? 0 : -ENOMEM;

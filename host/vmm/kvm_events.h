@@ -12,6 +12,8 @@
 #ifndef XVT_FTRACE_H
 #define XVT_FTRACE_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,10 +38,9 @@ struct xvt_ftrace_event {
 };
 
 struct xvt_ftrace_options {
-	bool run_spans;	     /* entries and exits too, which are many */
-	uint32_t buffer_kib; /* of each CPU; 0: a default that fits run_spans */
-	char *why;	     /* receives the reason when xvt_ftrace_open() fails; may be NULL */
-	size_t why_size;
+	bool run_spans;	       /* entries and exits too, which are many */
+	uint32_t buffer_kib;   /* of each CPU; 0: a default that fits run_spans */
+	struct xvt_error *why; /* receives the reason when xvt_ftrace_open() fails; may be NULL */
 };
 
 struct xvt_ftrace;

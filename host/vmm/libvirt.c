@@ -101,31 +101,29 @@ _Static_assert(sizeof(VIR_SONAME) > 1 && sizeof(XML_SONAME) > 1, "sonames were n
 
 #define TO_INSTALL "install it (Debian: libvirt0), or name its region by -r"
 
-static int load_library(const char *soname, const struct xvt_symbol *symbols, char *why,
-			size_t why_size)
+static int load_library(const char *soname, const struct xvt_symbol *symbols, struct xvt_error *why)
 {
 	const char *missing;
 	int err = xvt_library_load(soname, symbols, &missing);
 
 	if (err == -ENOSYS)
-		snprintf(why, why_size, "%s has no %s() and is too old; " TO_INSTALL, soname,
-			 missing);
+		xvt_fail(why, 0, "%s has no %s() and is too old; " TO_INSTALL, soname, missing);
 	else if (err)
-		snprintf(why, why_size, "libvirt cannot be loaded: %s; " TO_INSTALL, dlerror());
+		xvt_fail(why, 0, "libvirt cannot be loaded: %s; " TO_INSTALL, dlerror());
 	return err ? -ENOPKG : 0;
 }
 
 /* Loads both libraries, once. Returns 0, or -ENOPKG with the reason in `why`. */
-static int load(char *why, size_t why_size)
+static int load(struct xvt_error *why)
 {
 	static bool loaded;
 	int err;
 
 	if (loaded)
 		return 0;
-	err = load_library(VIR_SONAME, vir_symbols, why, why_size);
+	err = load_library(VIR_SONAME, vir_symbols, why);
 	if (!err)
-		err = load_library(XML_SONAME, xml_symbols, why, why_size);
+		err = load_library(XML_SONAME, xml_symbols, why);
 	loaded = !err;
 	return err;
 }
@@ -217,7 +215,7 @@ static void set_region(struct xvt_domain *domain, const char *shmem)
 }
 
 /* Describe a domain. Returns 0; -ENODEV: no device, and `region` is empty; -EIO. */
-static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size_t why_size)
+static int describe(virDomainPtr dom, struct xvt_domain *domain, struct xvt_error *why)
 {
 	const char *name = vir.DomainGetName(dom);
 	char *text = vir.DomainGetXMLDesc(dom, 0);
@@ -226,7 +224,7 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 
 	memset(domain, 0, sizeof(*domain));
 	if (!name || !text) {
-		snprintf(why, why_size, "cannot read its XML: %s", last_message());
+		xvt_fail(why, 0, "cannot read its XML: %s", last_message());
 		free(text);
 		return -EIO;
 	}
@@ -245,7 +243,7 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 	err = shmem_name(text, shm, sizeof(shm));
 	free(text);
 	if (err)
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "it has no <shmem name='" DEVICE_PREFIX
 			 "...'> device; add one of model ivshmem-plain");
 	else
@@ -323,9 +321,9 @@ static void set_asked(bool asked)
 
 int xvt_libvirt_prepare(void)
 {
-	char why[256];
+	struct xvt_error why;
 
-	return load(why, sizeof(why));
+	return load(&why);
 }
 
 void xvt_libvirt_ask_by(int fd, bool *asked)
@@ -429,7 +427,7 @@ static int take_answer(bool wait, int *status)
 
 /* Ask whether the daemon answers, and wait for ANSWER_SECONDS at most. Returns 0, also if a
  * connection is refused; or -ETIMEDOUT with the reason in `why`. */
-static int await_answer(const char *uri, char *why, size_t why_size)
+static int await_answer(const char *uri, struct xvt_error *why)
 {
 	static uint64_t answered_ns;
 	int status = 0, err;
@@ -439,29 +437,26 @@ static int await_answer(const char *uri, char *why, size_t why_size)
 	err = ask(uri);
 	if (!err)
 		err = take_answer(true, &status);
-	if (err == -ETIMEDOUT || (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
-		snprintf(why, why_size,
-			 "libvirt's daemon is not asked: the process of xvtrace's that asks it "
-			 "does not answer, since it was stopped");
-		return -ETIMEDOUT;
-	}
+	if (err == -ETIMEDOUT || (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+		return xvt_fail(
+			why, -ETIMEDOUT,
+			"libvirt's daemon is not asked: the process of xvtrace's that asks it "
+			"does not answer, since it was stopped");
 	if ((err && question.fd >= 0) ||
-	    (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)) {
-		snprintf(why, why_size,
-			 DOES_NOT_ANSWER " within %u s; restart it, or name regions by -r",
-			 ANSWER_SECONDS);
-		return -ETIMEDOUT;
-	}
+	    (!err && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM))
+		return xvt_fail(why, -ETIMEDOUT,
+				DOES_NOT_ANSWER " within %u s; restart it, or name regions by -r",
+				ANSWER_SECONDS);
 	answered_ns = xvt_monotonic_ns();
 	return 0;
 }
 
 /* Connect to libvirt; `changes`: with the right to change domains. Returns 0; or -ECONNREFUSED or
  * -ETIMEDOUT with the reason in `why`. */
-static int open_connection(virConnectPtr *conn, const char *uri, bool changes, char *why,
-			   size_t why_size)
+static int open_connection(virConnectPtr *conn, const char *uri, bool changes,
+			   struct xvt_error *why)
 {
-	int err = await_answer(uri, why, why_size);
+	int err = await_answer(uri, why);
 
 	*conn = NULL;
 	if (err)
@@ -470,11 +465,11 @@ static int open_connection(virConnectPtr *conn, const char *uri, bool changes, c
 	*conn = changes ? vir.ConnectOpen(uri) : vir.ConnectOpenReadOnly(uri);
 	if (*conn)
 		return 0;
-	snprintf(why, why_size, "cannot connect to libvirt: %s; %s", last_message(),
-		 changes ? "changing a domain needs root or the group libvirt (`xvtrace doctor` "
-			   "says how)"
-			 : "`xvtrace doctor` says how, or name its region by -r");
-	return -ECONNREFUSED;
+	return xvt_fail(
+		why, -ECONNREFUSED, "cannot connect to libvirt: %s; %s", last_message(),
+		changes ? "changing a domain needs root or the group libvirt (`xvtrace doctor` "
+			  "says how)"
+			: "`xvtrace doctor` says how, or name its region by -r");
 }
 
 static virDomainPtr look_up(virConnectPtr conn, const char *name)
@@ -487,19 +482,19 @@ static virDomainPtr look_up(virConnectPtr conn, const char *name)
 /* Connect, with the right to change domains if asked, and look a domain up. Returns 0 and the two,
  * which the caller frees, or -errno. */
 static int open_domain(const char *uri, const char *name, bool changes, virConnectPtr *conn,
-		       virDomainPtr *dom, char *why, size_t why_size)
+		       virDomainPtr *dom, struct xvt_error *why)
 {
-	int err = load(why, why_size);
+	int err = load(why);
 
 	if (err)
 		return err;
-	err = open_connection(conn, uri, changes, why, why_size);
+	err = open_connection(conn, uri, changes, why);
 	if (err)
 		return err;
 	*dom = look_up(*conn, name);
 	if (*dom)
 		return 0;
-	snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list --all)%s",
+	xvt_fail(why, 0, "libvirt knows no domain of this name (see virsh list --all)%s",
 		 uri || !geteuid() ? "" : "; domains of the host need -c qemu:///system");
 	vir.ConnectClose(*conn);
 	return -ENOENT;
@@ -511,49 +506,47 @@ static void close_domain(virConnectPtr conn, virDomainPtr dom)
 	vir.ConnectClose(conn);
 }
 
-int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
-		     size_t why_size)
+int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain,
+		     struct xvt_error *why)
 {
 	virConnectPtr conn;
 	virDomainPtr dom;
 	int err;
 
 	memset(domain, 0, sizeof(*domain));
-	err = open_domain(uri, name, false, &conn, &dom, why, why_size);
+	err = open_domain(uri, name, false, &conn, &dom, why);
 	if (err)
 		return err;
 	if (vir.DomainIsActive(dom) == 1) {
-		err = describe(dom, domain, why, why_size);
+		err = describe(dom, domain, why);
 	} else {
-		snprintf(why, why_size, "the domain does not run (virsh start %s)", name);
-		err = -ESRCH;
+		err = xvt_fail(why, -ESRCH, "the domain does not run (virsh start %s)", name);
 	}
 	close_domain(conn, dom);
 	return err;
 }
 
 int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_domain *domain),
-			void *arg, char *why, size_t why_size)
+			void *arg, struct xvt_error *why)
 {
 	struct xvt_domain domain;
 	virDomainPtr *all = NULL;
 	virConnectPtr conn;
-	char unread[256];
-	int err = load(why, why_size), i, n;
+	struct xvt_error unread;
+	int err = load(why), i, n;
 
 	if (err)
 		return err;
-	err = open_connection(&conn, uri, false, why, why_size);
+	err = open_connection(&conn, uri, false, why);
 	if (err)
 		return err;
 	n = vir.ConnectListAllDomains(conn, &all, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
 	if (n < 0) {
-		snprintf(why, why_size, "libvirt does not list its domains: %s", last_message());
-		err = -EIO;
+		err = xvt_fail(why, -EIO, "libvirt does not list its domains: %s", last_message());
 	}
 	for (i = 0; i < n; i++) {
 		/* A domain that ends meanwhile has no XML. */
-		if (describe(all[i], &domain, unread, sizeof(unread)) != -EIO)
+		if (describe(all[i], &domain, &unread) != -EIO)
 			fn(arg, &domain);
 		vir.DomainFree(all[i]);
 	}
@@ -565,31 +558,29 @@ int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_
 int xvt_libvirt_version(char *text, size_t size)
 {
 	unsigned long version;
-	char why[256];
+	struct xvt_error why;
 
-	if (load(why, sizeof(why)) || vir.GetVersion(&version, NULL, NULL))
+	if (load(&why) || vir.GetVersion(&version, NULL, NULL))
 		return -ENOPKG;
 	snprintf(text, size, "%lu.%lu.%lu", version / 1000000, version / 1000 % 1000,
 		 version % 1000);
 	return 0;
 }
 
-int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
+int xvt_libvirt_reach(const char *uri, struct xvt_error *why)
 {
 	virConnectPtr conn;
-	int err = load(why, why_size);
+	int err = load(why);
 
 	if (err)
 		return err;
-	err = await_answer(uri, why, why_size);
+	err = await_answer(uri, why);
 	if (err)
 		return err;
 	vir.SetErrorFunc(NULL, quiet);
 	conn = vir.ConnectOpen(uri);
-	if (!conn) {
-		snprintf(why, why_size, "%s", last_message());
-		return -ECONNREFUSED;
-	}
+	if (!conn)
+		return xvt_fail(why, -ECONNREFUSED, "%s", last_message());
 	vir.ConnectClose(conn);
 	return 0;
 }
@@ -829,10 +820,10 @@ static void leave_loop(void)
 int xvt_libvirt_answers(const char *uri)
 {
 	int status, err;
-	char why[256];
+	struct xvt_error why;
 
 	if (!question.asked) {
-		err = load(why, sizeof(why));
+		err = load(&why);
 		return err ? err : ask(uri);
 	}
 	err = take_answer(false, &status);
@@ -1121,10 +1112,10 @@ static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16]
 }
 
 int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
-		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why, size_t why_size)
+		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, struct xvt_error *why)
 {
 	struct listener *l;
-	int err = load(why, why_size);
+	int err = load(why);
 
 	if (err)
 		return err;
@@ -1138,13 +1129,13 @@ int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *
 	l->arg = arg;
 	err = use_loop(loop);
 	if (err) {
-		snprintf(why, why_size, "libvirt's events go to another loop already");
+		xvt_fail(why, 0, "libvirt's events go to another loop already");
 		free(l);
 		return err;
 	}
 	err = subscribe(l, uri, uuid);
 	if (err) {
-		snprintf(why, why_size, "libvirt tells no events: %s", last_message());
+		xvt_fail(why, 0, "libvirt tells no events: %s", last_message());
 		free_listener(l);
 		return err;
 	}
@@ -1233,10 +1224,10 @@ static int begin_watch(struct xvt_libvirt_watch *w)
 }
 
 int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, const char *uri,
-		      char *why, size_t why_size)
+		      struct xvt_error *why)
 {
 	struct xvt_libvirt_watch *w;
-	int err = load(why, why_size);
+	int err = load(why);
 
 	if (err)
 		return err;
@@ -1246,16 +1237,16 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
 	w->lifecycle_id = w->device_id = -1;
 	err = use_loop(loop);
 	if (err) {
-		snprintf(why, why_size, "libvirt's events go to another loop already");
+		xvt_fail(why, 0, "libvirt's events go to another loop already");
 		free(w);
 		return err;
 	}
-	err = open_connection(&w->conn, uri, false, why, why_size);
+	err = open_connection(&w->conn, uri, false, why);
 	if (!err)
 		err = begin_watch(w);
 	if (err) {
 		if (w->conn)
-			snprintf(why, why_size, "libvirt tells no events: %s", last_message());
+			xvt_fail(why, 0, "libvirt tells no events: %s", last_message());
 		xvt_libvirt_unwatch(w);
 		return err;
 	}
@@ -1265,7 +1256,7 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
 
 int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domain)
 {
-	char why[256];
+	struct xvt_error why;
 	virDomainPtr dom;
 	int err;
 
@@ -1273,7 +1264,7 @@ int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domai
 		dom = vir.DomainLookupByUUID(w->conn, w->come[w->first++]);
 		if (!dom)
 			continue; /* the domain has ended */
-		err = vir.DomainIsActive(dom) == 1 ? describe(dom, domain, why, sizeof(why)) : -EIO;
+		err = vir.DomainIsActive(dom) == 1 ? describe(dom, domain, &why) : -EIO;
 		vir.DomainFree(dom);
 		if (err != -EIO)
 			return 1;
@@ -1342,38 +1333,33 @@ static void new_shmem(const char *name, uint64_t mib, const char *server, char *
 
 /* Check that the domain can get a region, and fill *domain. Returns 0 or -errno. */
 static int may_attach(virDomainPtr dom, uint64_t mib, bool config, bool served,
-		      struct xvt_domain *domain, char *why, size_t why_size)
+		      struct xvt_domain *domain, struct xvt_error *why)
 {
 	char shm[sizeof(domain->name) + sizeof(DEVICE_PREFIX)];
-	int err = describe(dom, domain, why, why_size);
+	int err = describe(dom, domain, why);
 
-	if (!err) {
-		snprintf(why, why_size, "it has a region already: %s", domain->region);
-		return -EEXIST;
-	}
+	if (!err)
+		return xvt_fail(why, -EEXIST, "it has a region already: %s", domain->region);
 	if (err != -ENODEV)
 		return err;
 	snprintf(shm, sizeof(shm), DEVICE_PREFIX "%s", domain->name);
 	set_region(domain, shm);
-	if (vir.DomainIsActive(dom) != 1 && !config) {
-		snprintf(why, why_size,
-			 "the domain does not run; start it, or give it the region for its next "
-			 "start by --config");
-		return -ESRCH;
-	}
-	if (config && vir.DomainIsPersistent(dom) != 1) {
-		snprintf(why, why_size,
-			 "the domain is transient: it has no definition to change, "
-			 "so leave out --config");
-		return -EINVAL;
-	}
+	if (vir.DomainIsActive(dom) != 1 && !config)
+		return xvt_fail(
+			why, -ESRCH,
+			"the domain does not run; start it, or give it the region for its next "
+			"start by --config");
+	if (config && vir.DomainIsPersistent(dom) != 1)
+		return xvt_fail(why, -EINVAL,
+				"the domain is transient: it has no definition to change, "
+				"so leave out --config");
 	if (served || access(domain->region, F_OK) || xvt_file_is_left(domain->region, mib << 20))
 		return 0;
-	snprintf(why, why_size,
-		 "%s is there already: the region of another machine, or of one that has ended "
-		 "(xvtrace guests, xvtrace salvage); remove it first (xvtrace detach)",
-		 domain->region);
-	return -EEXIST;
+	return xvt_fail(
+		why, -EEXIST,
+		"%s is there already: the region of another machine, or of one that has ended "
+		"(xvtrace guests, xvtrace salvage); remove it first (xvtrace detach)",
+		domain->region);
 }
 
 static unsigned int live_and(virDomainPtr dom, bool config)
@@ -1395,7 +1381,7 @@ static const char *attach_hint(const char *message)
 }
 
 int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const char *server,
-		       bool config, struct xvt_domain *domain, char *why, size_t why_size)
+		       bool config, struct xvt_domain *domain, struct xvt_error *why)
 {
 	char device[2048];
 	virConnectPtr conn;
@@ -1403,16 +1389,15 @@ int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const ch
 	int err;
 
 	memset(domain, 0, sizeof(*domain));
-	err = open_domain(uri, name, true, &conn, &dom, why, why_size);
+	err = open_domain(uri, name, true, &conn, &dom, why);
 	if (err)
 		return err;
-	err = may_attach(dom, mib, config, server != NULL, domain, why, why_size);
+	err = may_attach(dom, mib, config, server != NULL, domain, why);
 	if (!err) {
 		new_shmem(domain->name, mib, server, device, sizeof(device));
 		if (vir.DomainAttachDeviceFlags(dom, device, live_and(dom, config))) {
-			snprintf(why, why_size, "libvirt does not plug it in: %s%s", last_message(),
-				 attach_hint(last_message()));
-			err = -EIO;
+			err = xvt_fail(why, -EIO, "libvirt does not plug it in: %s%s",
+				       last_message(), attach_hint(last_message()));
 		}
 	}
 	close_domain(conn, dom);
@@ -1421,7 +1406,7 @@ int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const ch
 
 /* Take the device out of the running domain, or of its definition. Returns 1; 0: it has none; or
  * -EIO. */
-static int unplug(virDomainPtr dom, unsigned int from, char *why, size_t why_size)
+static int unplug(virDomainPtr dom, unsigned int from, struct xvt_error *why)
 {
 	char *text = vir.DomainGetXMLDesc(
 		dom, from == VIR_DOMAIN_AFFECT_CONFIG ? VIR_DOMAIN_XML_INACTIVE : 0);
@@ -1429,48 +1414,47 @@ static int unplug(virDomainPtr dom, unsigned int from, char *why, size_t why_siz
 	int err = device != NULL;
 
 	if (device && vir.DomainDetachDeviceFlags(dom, device, from)) {
-		snprintf(why, why_size, "libvirt does not take it out: %s", last_message());
-		err = -EIO;
+		err = xvt_fail(why, -EIO, "libvirt does not take it out: %s", last_message());
 	}
 	free(device);
 	free(text);
 	return err;
 }
 
-int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain, char *why,
-		       size_t why_size)
+int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain,
+		       struct xvt_error *why)
 {
 	int err, live = 0, config = 0;
 	virConnectPtr conn;
 	virDomainPtr dom;
 
 	memset(domain, 0, sizeof(*domain));
-	err = open_domain(uri, name, true, &conn, &dom, why, why_size);
+	err = open_domain(uri, name, true, &conn, &dom, why);
 	if (err)
 		return err;
-	err = describe(dom, domain, why, why_size);
+	err = describe(dom, domain, why);
 	if (!err && domain->doorbell && vir.DomainIsActive(dom) == 1) {
-		snprintf(why, why_size, XVT_DOORBELL_STAYS);
+		xvt_fail(why, 0, XVT_DOORBELL_STAYS);
 		close_domain(conn, dom);
 		return -EBUSY;
 	}
 	if (vir.DomainIsActive(dom) == 1)
-		live = unplug(dom, VIR_DOMAIN_AFFECT_LIVE, why, why_size);
+		live = unplug(dom, VIR_DOMAIN_AFFECT_LIVE, why);
 	if (live >= 0 && vir.DomainIsPersistent(dom) == 1)
-		config = unplug(dom, VIR_DOMAIN_AFFECT_CONFIG, why, why_size);
+		config = unplug(dom, VIR_DOMAIN_AFFECT_CONFIG, why);
 	close_domain(conn, dom);
 	if (live < 0 || config < 0)
 		return -EIO;
 	if (live || config || err == -EIO)
 		return err == -EIO ? err : 0;
-	snprintf(why, why_size, "it has no region (no <shmem name='" DEVICE_PREFIX "...'> device)");
-	return -ENODEV;
+	return xvt_fail(why, -ENODEV,
+			"it has no region (no <shmem name='" DEVICE_PREFIX "...'> device)");
 }
 
-int xvt_libvirt_has_region(const char *uri, const char *name, char *why, size_t why_size)
+int xvt_libvirt_has_region(const char *uri, const char *name, struct xvt_error *why)
 {
 	struct xvt_domain domain;
-	int err = xvt_libvirt_find(uri, name, &domain, why, why_size);
+	int err = xvt_libvirt_find(uri, name, &domain, why);
 
 	return !err ? 1 : err == -ENODEV || err == -ESRCH || err == -ENOENT ? 0 : err;
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "vmm/vmm.h"
 
 struct xvt_domain {
@@ -37,8 +38,8 @@ struct xvt_domain {
  * -ESRCH: the domain does not run, -ENODEV: no such device, -ECONNREFUSED: no connection to
  * libvirt, -EIO: its XML cannot be read, -ENOPKG.
  */
-int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
-		     size_t why_size);
+int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain,
+		     struct xvt_error *why);
 
 /*
  * Call fn for each running domain, by a connection that cannot change it. `region` of a domain
@@ -46,7 +47,7 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
  * libvirt cannot list them, or -ENOPKG.
  */
 int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_domain *domain),
-			void *arg, char *why, size_t why_size);
+			void *arg, struct xvt_error *why);
 
 /*
  * Ask whether libvirt answers, without waiting for it: a daemon that starts accepts connections
@@ -71,7 +72,7 @@ int xvt_libvirt_version(char *text, size_t size);
 
 /* Try to connect to the daemon. Returns 0; -ECONNREFUSED with libvirt's message in `why`;
  * or -ENOPKG. */
-int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
+int xvt_libvirt_reach(const char *uri, struct xvt_error *why);
 
 /*
  * Listen to a running domain. Reports the domain's state before the call returns, then each
@@ -82,8 +83,7 @@ int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
  * events; -ENOPKG).
  */
 int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
-		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why,
-		       size_t why_size);
+		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, struct xvt_error *why);
 
 /*
  * Watch libvirt for domains to record. Returns 0 or -errno with the reason in `why`, as
@@ -91,7 +91,7 @@ int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *
  */
 struct xvt_libvirt_watch;
 int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, const char *uri,
-		      char *why, size_t why_size);
+		      struct xvt_error *why);
 /*
  * Describe the next running domain: at first each one that runs, then each one that has started,
  * has arrived from another host, or got a device. The domain may be the same one again; `region` is
@@ -119,7 +119,7 @@ void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w);
  * file is there; -EIO: libvirt refuses; or an error of xvt_libvirt_find().
  */
 int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const char *server,
-		       bool config, struct xvt_domain *domain, char *why, size_t why_size);
+		       bool config, struct xvt_domain *domain, struct xvt_error *why);
 
 /*
  * Take the device of the region out of a domain, running and defined. The guest of a running one
@@ -127,11 +127,11 @@ int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const ch
  * xvt_libvirt_attach(), -ENODEV: it has none, -EBUSY: the domain runs and its device is an
  * ivshmem-doorbell (XVT_DOORBELL_STAYS).
  */
-int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain, char *why,
-		       size_t why_size);
+int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain,
+		       struct xvt_error *why);
 
 /* Returns 1 if the running domain has a device of a region, 0 if not or if it does not run, or an
  * error as xvt_libvirt_find(). */
-int xvt_libvirt_has_region(const char *uri, const char *name, char *why, size_t why_size);
+int xvt_libvirt_has_region(const char *uri, const char *name, struct xvt_error *why);
 
 #endif /* XVT_VM_LIBVIRT_H */

@@ -414,15 +414,15 @@ static void take_message(struct qmp *q, const struct xvt_json_value *message)
 static void take_line(struct qmp *q, const char *line, size_t len)
 {
 	struct xvt_json_value *message;
-	char why[100];
+	struct xvt_error why;
 
 	while (len && (line[len - 1] == '\r' || line[len - 1] == ' '))
 		len--;
 	if (!len)
 		return;
-	message = xvt_json_parse(line, len, why, sizeof(why));
+	message = xvt_json_parse(line, len, &why);
 	if (!message) {
-		gone(q, -EPROTO, "what came from QEMU's socket is not QMP: %s", why);
+		gone(q, -EPROTO, "what came from QEMU's socket is not QMP: %s", why.text);
 		return;
 	}
 	take_message(q, message);
@@ -504,22 +504,22 @@ static void on_data(struct xvt_op *op, int res)
 	wait_data(q);
 }
 
-static int connect_to(const char *path, char *why, size_t why_size)
+static int connect_to(const char *path, struct xvt_error *why)
 {
-	char reason[128];
-	int fd = xvt_socket_connect(path, reason, sizeof(reason));
+	struct xvt_error reason;
+	int fd = xvt_socket_connect(path, &reason);
 
 	if (fd == -EAGAIN) {
 		fd = -EBUSY;
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "others wait for this QMP socket already; QEMU serves one "
 			 "client at a time: give xvtrace one of its own");
 	} else if (fd == -ENOENT || fd == -ECONNREFUSED) {
-		snprintf(why, why_size,
+		xvt_fail(why, 0,
 			 "QEMU's QMP socket: %s; start QEMU with -qmp unix:%s,server=on,wait=off",
-			 reason, path);
+			 reason.text, path);
 	} else if (fd < 0) {
-		snprintf(why, why_size, "QEMU's QMP socket: %s", reason);
+		xvt_fail(why, 0, "QEMU's QMP socket: %s", reason.text);
 	}
 	return fd;
 }
@@ -539,9 +539,9 @@ static void begin(struct qmp *q, int fd)
 
 static void look_again(struct qmp *q)
 {
-	char why[160];
+	struct xvt_error why;
 	/* The loop may still hold the last connection's operation. */
-	int fd = q->on_data.held ? -1 : connect_to(q->path, why, sizeof(why));
+	int fd = q->on_data.held ? -1 : connect_to(q->path, &why);
 
 	if (fd < 0)
 		look_later(q);
@@ -586,7 +586,7 @@ static const struct xvt_vmm_ops qmp_ops = {
 };
 
 static int listen_to(struct xvt_vmm **out, struct xvt_loop *loop, const char *path, bool patient,
-		     xvt_vmm_fn fn, void *arg, char *why, size_t why_size)
+		     xvt_vmm_fn fn, void *arg, struct xvt_error *why)
 {
 	struct qmp *q = calloc(1, sizeof(*q));
 	int fd = -1, err = -ENOMEM;
@@ -607,10 +607,10 @@ static int listen_to(struct xvt_vmm **out, struct xvt_loop *loop, const char *pa
 	q->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (q->timer_fd < 0) {
 		err = -errno;
-		snprintf(why, why_size, "no timer: %s", strerror(-err));
+		xvt_fail(why, 0, "no timer: %s", strerror(-err));
 		goto err_free;
 	}
-	fd = connect_to(path, why, why_size);
+	fd = connect_to(path, why);
 	if (fd < 0 && !patient) {
 		err = fd;
 		close(q->timer_fd);
@@ -633,9 +633,9 @@ err_free:
 }
 
 int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path, xvt_vmm_fn fn,
-		   void *arg, char *why, size_t why_size)
+		   void *arg, struct xvt_error *why)
 {
-	return listen_to(out, loop, path, false, fn, arg, why, why_size);
+	return listen_to(out, loop, path, false, fn, arg, why);
 }
 
 /* ------------------------------------------------------------------ a machine that moves */
@@ -795,10 +795,10 @@ static const struct xvt_vmm_ops all_ops = {
 };
 
 int xvt_qmp_listen_all(struct xvt_vmm **out, struct xvt_loop *loop, const char *const paths[],
-		       size_t n, xvt_vmm_fn fn, void *arg, char *why, size_t why_size)
+		       size_t n, xvt_vmm_fn fn, void *arg, struct xvt_error *why)
 {
 	struct all *a = calloc(1, sizeof(*a) + n * sizeof(a->place[0]));
-	char whys[384];
+	struct xvt_error whys;
 	int err = 0, first = 0;
 	size_t heard = 0;
 
@@ -811,13 +811,13 @@ int xvt_qmp_listen_all(struct xvt_vmm **out, struct xvt_loop *loop, const char *
 		struct place *p = &a->place[a->n];
 
 		p->all = a;
-		err = listen_to(&p->vmm, loop, paths[a->n], true, on_place, p, whys, sizeof(whys));
+		err = listen_to(&p->vmm, loop, paths[a->n], true, on_place, p, &whys);
 		if (!p->vmm)
 			break;
 		heard += !err;
 		if (err && !first) {
 			first = err;
-			snprintf(why, why_size, "%s", whys);
+			xvt_fail(why, 0, "%s", whys.text);
 		}
 	}
 	if (heard && a->n == n) {

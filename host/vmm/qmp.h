@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "vmm/vmm.h"
 
 /*
@@ -32,7 +33,7 @@
  * -EPROTO, -EMSGSIZE: the bytes received are not QMP; -EPIPE: QEMU closed without a SHUTDOWN event.
  */
 int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path, xvt_vmm_fn fn,
-		   void *arg, char *why, size_t why_size);
+		   void *arg, struct xvt_error *why);
 
 /*
  * As xvt_qmp_listen(), for a machine that may move between the `n` QEMUs of these sockets. The
@@ -42,7 +43,7 @@ int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path
  * seconds, without a report. Returns 0 if at least one QEMU listens, else the first socket's error.
  */
 int xvt_qmp_listen_all(struct xvt_vmm **out, struct xvt_loop *loop, const char *const paths[],
-		       size_t n, xvt_vmm_fn fn, void *arg, char *why, size_t why_size);
+		       size_t n, xvt_vmm_fn fn, void *arg, struct xvt_error *why);
 
 /* Whether listeners that connect from now on ask QEMU, once a connection, for the threads of its
  * vCPUs (XVT_VMM_VCPU, one report each). */

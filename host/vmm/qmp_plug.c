@@ -89,7 +89,7 @@ static int send_all(const struct qmp *q, const char *line, size_t len)
 }
 
 /* Read lines until one has `member`, or is an error. Returns 0; -EPROTO with QEMU's reason. */
-static int await(struct qmp *q, const char *member, char *why, size_t why_size)
+static int await(struct qmp *q, const char *member, struct xvt_error *why)
 {
 	int err = 0;
 	bool done = false;
@@ -101,27 +101,26 @@ static int await(struct qmp *q, const char *member, char *why, size_t why_size)
 		err = read_line(q);
 		if (err)
 			break;
-		v = xvt_json_parse(q->buf, strlen(q->buf), why, why_size);
+		v = xvt_json_parse(q->buf, strlen(q->buf), why);
 		text = xvt_json_text(xvt_json_get(xvt_json_get(v, "error"), "desc"));
 		done = xvt_json_get(v, member) != NULL;
 		if (text) {
-			snprintf(why, why_size, "QEMU: %s", text);
-			err = -EPROTO;
+			err = xvt_fail(why, -EPROTO, "QEMU: %s", text);
 		} else if (!v) {
 			err = -EBADMSG;
 		}
 		xvt_json_forget(v);
 	}
 	if (err == -ETIMEDOUT)
-		snprintf(why, why_size, "no answer: does the socket serve another client?");
+		xvt_fail(why, 0, "no answer: does the socket serve another client?");
 	else if (err && err != -EPROTO)
-		snprintf(why, why_size, "it does not speak QMP: %s", strerror(-err));
+		xvt_fail(why, 0, "it does not speak QMP: %s", strerror(-err));
 	return err;
 }
 
 /* Send a command with its arguments, which are freed, and wait for the answer. */
-static int command(struct qmp *q, const char *name, struct xvt_json *arguments, char *why,
-		   size_t why_size)
+static int command(struct qmp *q, const char *name, struct xvt_json *arguments,
+		   struct xvt_error *why)
 {
 	size_t arguments_len = 0;
 	char *text = arguments ? xvt_json_line(arguments, &arguments_len) : NULL, *line;
@@ -141,8 +140,8 @@ static int command(struct qmp *q, const char *name, struct xvt_json *arguments, 
 	err = send_all(q, line, (size_t)len);
 	free(line);
 	if (err)
-		snprintf(why, why_size, "%s", strerror(-err));
-	return err ? err : await(q, "return", why, why_size);
+		xvt_fail(why, 0, "%s", strerror(-err));
+	return err ? err : await(q, "return", why);
 }
 
 static void hang_up(struct qmp *q)
@@ -151,23 +150,23 @@ static void hang_up(struct qmp *q)
 	free(q);
 }
 
-static int call(struct qmp **out, const char *path, char *why, size_t why_size)
+static int call(struct qmp **out, const char *path, struct xvt_error *why)
 {
 	struct qmp *q = calloc(1, sizeof(*q));
 	int err;
 
 	if (!q)
 		return -ENOMEM;
-	q->fd = xvt_socket_connect(path, why, why_size);
+	q->fd = xvt_socket_connect(path, why);
 	if (q->fd < 0) {
 		err = q->fd;
 		free(q);
 		return err;
 	}
 	q->until_ms = now_ms() + ANSWER_MS;
-	err = await(q, "QMP", why, why_size);
+	err = await(q, "QMP", why);
 	if (!err)
-		err = command(q, "qmp_capabilities", NULL, why, why_size);
+		err = command(q, "qmp_capabilities", NULL, why);
 	if (err)
 		hang_up(q);
 	else
@@ -187,14 +186,14 @@ static struct xvt_json *by_id(const char *id)
 
 /* Commands that plug a device in, and how each is undone. */
 struct plugging {
-	int (*add)(struct qmp *q, const struct plugging *p, char *why, size_t why_size);
+	int (*add)(struct qmp *q, const struct plugging *p, struct xvt_error *why);
 	const char *path; /* of the region, or of the server's socket */
 	uint64_t size;	  /* of the region */
 	bool doorbell;
 	const char *id, *undo; /* of what is added, and the command that removes it */
 };
 
-static int add_memory(struct qmp *q, const struct plugging *p, char *why, size_t why_size)
+static int add_memory(struct qmp *q, const struct plugging *p, struct xvt_error *why)
 {
 	struct xvt_json *doc = by_id(p->id);
 
@@ -204,11 +203,11 @@ static int add_memory(struct qmp *q, const struct plugging *p, char *why, size_t
 	xvt_json_add_u64(doc, "size", p->size);
 	xvt_json_add_text(doc, "mem-path", p->path);
 	xvt_json_add_bool(doc, "share", true);
-	return command(q, "object-add", doc, why, why_size);
+	return command(q, "object-add", doc, why);
 }
 
 /* Connect QEMU to an ivshmem server. */
-static int add_chardev(struct qmp *q, const struct plugging *p, char *why, size_t why_size)
+static int add_chardev(struct qmp *q, const struct plugging *p, struct xvt_error *why)
 {
 	struct xvt_json *doc = by_id(p->id), *backend, *data, *address;
 
@@ -221,11 +220,11 @@ static int add_chardev(struct qmp *q, const struct plugging *p, char *why, size_
 	address = xvt_json_add_object(data, "addr");
 	xvt_json_add_text(address, "type", "unix");
 	xvt_json_add_text(xvt_json_add_object(address, "data"), "path", p->path);
-	return command(q, "chardev-add", doc, why, why_size);
+	return command(q, "chardev-add", doc, why);
 }
 
-static int add_device(struct qmp *q, const struct plugging *p, const char *bus, char *why,
-		      size_t why_size)
+static int add_device(struct qmp *q, const struct plugging *p, const char *bus,
+		      struct xvt_error *why)
 {
 	struct xvt_json *doc = by_id(DEVICE);
 
@@ -237,39 +236,39 @@ static int add_device(struct qmp *q, const struct plugging *p, const char *bus, 
 		xvt_json_add_u64(doc, "vectors", 1);
 	if (bus)
 		xvt_json_add_text(doc, "bus", bus);
-	return command(q, "device_add", doc, why, why_size);
+	return command(q, "device_add", doc, why);
 }
 
 /* Replace QEMU's message for an id that it has already. Returns the error. */
-static int explain_duplicate(int err, char *why, size_t why_size)
+static int explain_duplicate(int err, struct xvt_error *why)
 {
-	if (err != -EPROTO || (!strcasestr(why, "duplicate") && !strstr(why, "already exists")))
+	if (err != -EPROTO ||
+	    (!strcasestr(why->text, "duplicate") && !strstr(why->text, "already exists")))
 		return err;
-	snprintf(why, why_size, "this QEMU has a region by xvtrace attach already");
-	return -EEXIST;
+	return xvt_fail(why, -EEXIST, "this QEMU has a region by xvtrace attach already");
 }
 
 /* Add what the device needs, then the device. Nothing is left in QEMU after an error; *added: what
  * the device needs had been added. Returns 0 or -errno with `why`. */
 static int plug(const char *socket, const struct plugging *p, const char *bus, bool *added,
-		char *why, size_t why_size)
+		struct xvt_error *why)
 {
-	char unheard[256];
+	struct xvt_error unheard;
 	struct qmp *q;
-	int err = call(&q, socket, why, why_size);
+	int err = call(&q, socket, why);
 
 	*added = false;
 	if (err)
 		return err;
-	err = p->add(q, p, why, why_size);
+	err = p->add(q, p, why);
 	*added = !err;
 	if (!err) {
-		err = add_device(q, p, bus, why, why_size);
+		err = add_device(q, p, bus, why);
 		if (err)
-			command(q, p->undo, by_id(p->id), unheard, sizeof(unheard));
+			command(q, p->undo, by_id(p->id), &unheard);
 	}
 	hang_up(q);
-	return explain_duplicate(err, why, why_size);
+	return explain_duplicate(err, why);
 }
 
 /*
@@ -284,8 +283,8 @@ static void new_memory_id(char *id, size_t size)
 	snprintf(id, size, MEMORY "-%" PRIx64, xvt_timespec_ns(&t));
 }
 
-int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
-		 size_t why_size)
+int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus,
+		 struct xvt_error *why)
 {
 	char id[64];
 	const struct plugging memory = {
@@ -296,14 +295,14 @@ int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const ch
 	int err;
 
 	new_memory_id(id, sizeof(id));
-	err = plug(socket, &memory, bus, &added, why, why_size);
+	err = plug(socket, &memory, bus, &added, why);
 	if (err && added && !left) /* QEMU made the file when it added the memory */
 		unlink(region);
 	return err;
 }
 
-int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bus, char *why,
-			  size_t why_size)
+int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bus,
+			  struct xvt_error *why)
 {
 	const struct plugging chardev = { .add = add_chardev,
 					  .path = server,
@@ -312,12 +311,12 @@ int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bu
 					  .undo = "chardev-remove" };
 	bool added;
 
-	return plug(socket, &chardev, bus, &added, why, why_size);
+	return plug(socket, &chardev, bus, &added, why);
 }
 
-int xvt_qmp_user(const char *socket, uid_t *user, char *why, size_t why_size)
+int xvt_qmp_user(const char *socket, uid_t *user, struct xvt_error *why)
 {
-	int fd = xvt_socket_connect(socket, why, why_size);
+	int fd = xvt_socket_connect(socket, why);
 
 	if (fd < 0)
 		return fd;
@@ -330,38 +329,37 @@ int xvt_qmp_user(const char *socket, uid_t *user, char *why, size_t why_size)
 static bool has_doorbell(struct qmp *q)
 {
 	struct xvt_json *doc = xvt_json_new();
-	char unheard[256];
+	struct xvt_error unheard;
 
 	if (!doc)
 		return true;
 	xvt_json_add_text(doc, "path", "/machine/peripheral/" DEVICE);
 	xvt_json_add_text(doc, "property", "vectors");
-	return !command(q, "qom-get", doc, unheard, sizeof(unheard));
+	return !command(q, "qom-get", doc, &unheard);
 }
 
-int xvt_qmp_unplug(const char *socket, char *why, size_t why_size)
+int xvt_qmp_unplug(const char *socket, struct xvt_error *why)
 {
 	struct qmp *q;
-	int err = call(&q, socket, why, why_size);
+	int err = call(&q, socket, why);
 
 	if (err)
 		return err;
 	if (has_doorbell(q)) {
-		snprintf(why, why_size, XVT_DOORBELL_STAYS);
+		xvt_fail(why, 0, XVT_DOORBELL_STAYS);
 		hang_up(q);
 		return -EBUSY;
 	}
-	err = command(q, "device_del", by_id(DEVICE), why, why_size);
-	if (err == -EPROTO && strstr(why, "not found")) {
-		snprintf(why, why_size, "this QEMU has no region by xvtrace attach");
-		err = -ENODEV;
+	err = command(q, "device_del", by_id(DEVICE), why);
+	if (err == -EPROTO && strstr(why->text, "not found")) {
+		err = xvt_fail(why, -ENODEV, "this QEMU has no region by xvtrace attach");
 	}
 	hang_up(q);
 	return err;
 }
 
 /* QEMU refuses to remove memory that a device uses. Returns 0, or the first -errno with `why`. */
-static int remove_memory(struct qmp *q, char *why, size_t why_size)
+static int remove_memory(struct qmp *q, struct xvt_error *why)
 {
 	struct xvt_json *doc = xvt_json_new();
 	const struct xvt_json_value *list;
@@ -372,29 +370,29 @@ static int remove_memory(struct qmp *q, char *why, size_t why_size)
 	if (!doc)
 		return -ENOMEM;
 	xvt_json_add_text(doc, "path", "/objects");
-	err = command(q, "qom-list", doc, why, why_size);
+	err = command(q, "qom-list", doc, why);
 	if (err)
 		return err;
-	answer = xvt_json_parse(q->buf, strlen(q->buf), why, why_size);
+	answer = xvt_json_parse(q->buf, strlen(q->buf), why);
 	list = xvt_json_get(answer, "return");
 	for (i = 0; !err && i < xvt_json_count(list); i++) {
 		const char *name = xvt_json_text(xvt_json_get(xvt_json_at(list, i), "name"));
 
 		if (name && !strncmp(name, MEMORY, strlen(MEMORY)))
-			err = command(q, "object-del", by_id(name), why, why_size);
+			err = command(q, "object-del", by_id(name), why);
 	}
 	xvt_json_forget(answer);
 	return err;
 }
 
-int xvt_qmp_unplugged(const char *socket, char *why, size_t why_size)
+int xvt_qmp_unplugged(const char *socket, struct xvt_error *why)
 {
 	struct qmp *q;
-	int err = call(&q, socket, why, why_size);
+	int err = call(&q, socket, why);
 
 	if (err)
 		return err;
-	err = remove_memory(q, why, why_size);
+	err = remove_memory(q, why);
 	hang_up(q);
 	return !err ? 1 : err == -EPROTO ? 0 : err;
 }

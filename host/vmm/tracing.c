@@ -35,21 +35,6 @@ struct xvt_tracing {
 	size_t nr_cpus;
 };
 
-static int reason(const struct xvt_tracing_options *o, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int reason(const struct xvt_tracing_options *o, int err, const char *format, ...)
-{
-	va_list args;
-
-	if (!o->why)
-		return err;
-	va_start(args, format);
-	vsnprintf(o->why, o->why_size, format, args);
-	va_end(args);
-	return err;
-}
-
 /* --- where tracefs is --- */
 
 /* Kept: libtracefs, and the rules of what this process may open, have to mean the same place. */
@@ -185,12 +170,12 @@ static int make_instance(struct xvt_tracing *t, const struct xvt_tracing_options
 		snprintf(name, sizeof(name), PREFIX "%d", pid);
 	tracefs_instances_walk(remove_if_stale, o->use == XVT_TRACING_KVM ? name : "");
 	if (tracefs_instance_exists(name))
-		return reason(o, -EBUSY, "this process traces the kernel already");
+		return xvt_fail(o->why, -EBUSY, "this process traces the kernel already");
 	t->instance = tracefs_instance_create(name);
 	if (!t->instance) {
 		int err = errno ? -errno : -EIO;
 
-		return reason(o, err, "cannot make a tracing instance: %s", strerror(-err));
+		return xvt_fail(o->why, err, "cannot make a tracing instance: %s", strerror(-err));
 	}
 	return 0;
 }
@@ -198,9 +183,10 @@ static int make_instance(struct xvt_tracing *t, const struct xvt_tracing_options
 static int set_up_instance(struct xvt_tracing *t, const struct xvt_tracing_options *o)
 {
 	if (xvt_tracing_write(t, "trace_clock", CLOCK, false))
-		return reason(o, -EOPNOTSUPP, "this kernel cannot trace by the clock " CLOCK);
+		return xvt_fail(o->why, -EOPNOTSUPP,
+				"this kernel cannot trace by the clock " CLOCK);
 	if (tracefs_instance_set_buffer_size(t->instance, o->buffer_kib, -1) < 0)
-		return reason(o, -ENOMEM, "no %u KiB for each CPU's trace", o->buffer_kib);
+		return xvt_fail(o->why, -ENOMEM, "no %u KiB for each CPU's trace", o->buffer_kib);
 	return 0;
 }
 
@@ -246,7 +232,7 @@ static int open_cpus(struct xvt_tracing *t, const struct xvt_tracing_options *o)
 	if (dir)
 		closedir(dir);
 	if (err)
-		return reason(o, err, "cannot open the CPUs' traces: %s", strerror(-err));
+		return xvt_fail(o->why, err, "cannot open the CPUs' traces: %s", strerror(-err));
 	qsort(t->cpus, t->nr_cpus, sizeof(*t->cpus), by_id);
 	return 0;
 }
@@ -385,20 +371,21 @@ static int reach(const struct xvt_tracing_options *o)
 
 	/* Do not mount tracefs: that is the administrator's decision. */
 	if (!path)
-		return reason(o, -ENODEV,
-			      "tracefs is not mounted; mount -t tracefs tracefs "
-			      "/sys/kernel/tracing");
+		return xvt_fail(o->why, -ENODEV,
+				"tracefs is not mounted; mount -t tracefs tracefs "
+				"/sys/kernel/tracing");
 	/* All else may be read-only, as it is for a service. */
 	snprintf(instances, sizeof(instances), "%s/instances", path);
 	if (!euidaccess(path, R_OK | X_OK) && !euidaccess(instances, R_OK | W_OK | X_OK))
 		return 0;
 	if (errno == EROFS)
-		return reason(o, -EACCES,
-			      "%s is read-only here; a service needs it in its ReadWritePaths=",
-			      instances);
+		return xvt_fail(o->why, -EACCES,
+				"%s is read-only here; a service needs it in its ReadWritePaths=",
+				instances);
 	if (errno == EACCES || errno == EPERM)
-		return reason(o, -EACCES, "only root may trace the kernel (%s); run as root", path);
-	return reason(o, -errno, "%s: %s", instances, strerror(errno));
+		return xvt_fail(o->why, -EACCES, "only root may trace the kernel (%s); run as root",
+				path);
+	return xvt_fail(o->why, -errno, "%s: %s", instances, strerror(errno));
 }
 
 int xvt_tracing_open(struct xvt_tracing **out, const struct xvt_tracing_options *options)

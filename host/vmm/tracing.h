@@ -7,6 +7,8 @@
 #ifndef XVT_TRACING_H
 #define XVT_TRACING_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,9 +29,8 @@ enum xvt_tracing_use {
 
 struct xvt_tracing_options {
 	enum xvt_tracing_use use;
-	uint32_t buffer_kib; /* of each CPU */
-	char *why;	     /* receives the reason of an error; may be NULL */
-	size_t why_size;
+	uint32_t buffer_kib;   /* of each CPU */
+	struct xvt_error *why; /* receives the reason of an error; may be NULL */
 };
 
 /*

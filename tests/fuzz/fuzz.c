@@ -276,11 +276,11 @@ void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 	struct xvt_chunk_buf b = { 0 };
 	struct xvt_trace *t;
 	uint64_t last_ns = 0;
-	char why[256];
+	struct xvt_error why;
 
 	keep(f);
-	if (xvt_trace_open(&t, f->path, why, sizeof(why)))
-		fuzz_finding("the trace that we wrote cannot be opened: %s", why);
+	if (xvt_trace_open(&t, f->path, &why))
+		fuzz_finding("the trace that we wrote cannot be opened: %s", why.text);
 	if (must_end && !t->ended)
 		fuzz_finding("the trace that we wrote has no end");
 	xvt_trace_raws_init(&raws, t);

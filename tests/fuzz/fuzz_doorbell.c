@@ -15,9 +15,10 @@
 #include <sys/socket.h>
 
 /* The connection is one end of a pair, and the target itself says when data are there. */
-#define xvt_socket_connect(path, why, size) our_end(path, why, size)
+#define xvt_socket_connect(path, why)	    our_end(path, why)
 #define xvt_loop_poll(loop, op, fd, events) polled(fd)
-static int our_end(const char *path, char *why, size_t size);
+struct xvt_error;
+static int our_end(const char *path, struct xvt_error *why);
 static int polled(int fd);
 #include "../../host/vmm/doorbell.c"
 
@@ -26,11 +27,10 @@ static int polled(int fd);
 
 static int ends[2]; /* ours, and the server's; -1: closed */
 
-static int our_end(const char *path, char *why, size_t size)
+static int our_end(const char *path, struct xvt_error *why)
 {
 	(void)path;
 	(void)why;
-	(void)size;
 	return ends[0];
 }
 
@@ -201,13 +201,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const unsigned int before = descriptors();
 	struct xvt_doorbell *d;
 	struct xvt_loop *loop;
-	char why[128];
+	struct xvt_error why;
 
 	if (kept < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ||
 	    xvt_loop_new(&loop))
 		return 0;
-	if (xvt_doorbell_open(&d, loop, "", kept, on_text, NULL, why, sizeof(why)))
-		fuzz_finding("cannot connect: %s", why);
+	if (xvt_doorbell_open(&d, loop, "", kept, on_text, NULL, &why))
+		fuzz_finding("cannot connect: %s", why.text);
 	begin(&in);
 	play(&in, d);
 	xvt_doorbell_close(d);

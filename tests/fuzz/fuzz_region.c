@@ -604,13 +604,13 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 	struct xvt_session *s;
 	struct xvt_loop *loop;
 	uint64_t sleep_ns;
-	char why[256];
+	struct xvt_error why;
 	unsigned int i;
 
 	fuzz_sink_reset(&sink, what & WHAT_FULL ? 2000u + 64u * passes : 64u << 20);
 	if (xvt_loop_new(&loop) || xvt_session_new(&s, loop, &sink.sink, &opt))
 		fuzz_finding("no session");
-	xvt_session_add(s, "g1", guest.region.path, NULL, true, why, sizeof(why));
+	xvt_session_add(s, "g1", guest.region.path, NULL, true, &why);
 	for (i = 0; i < 2u + (passes & 63) && !s->snapshot.done; i++) {
 		if (xvt_session_pass(s, &sleep_ns) || xvt_loop_run(loop, sleep_ns) < 0)
 			break;

@@ -63,11 +63,11 @@ static void configuration(char *text)
 
 static void request(const char *line)
 {
-	char why[64] = "";
+	struct xvt_error why = { "" };
 
-	if (xvt_request_parse(line, why, sizeof(why)) == XVT_REQUEST_NONE && !why[0])
+	if (xvt_request_parse(line, &why) == XVT_REQUEST_NONE && !why.text[0])
 		fuzz_finding("a request that is none, without a word");
-	if (strlen(why) >= sizeof(why))
+	if (strlen(why.text) >= sizeof(why.text))
 		fuzz_finding("a reason without an end");
 }
 
@@ -125,10 +125,11 @@ static void untrusted_text(const char *text, size_t len)
 
 static void domain(const char *text)
 {
-	char name[256], why[512];
+	char name[256];
+	struct xvt_error why;
 
-	if (load(why, sizeof(why))) {
-		fprintf(stderr, "%s\n", why);
+	if (load(&why)) {
+		fprintf(stderr, "%s\n", why.text);
 		exit(EXIT_FAILURE);
 	}
 	if (!shmem_name(text, name, sizeof(name)) && (!name[0] || strchr(name, '/')))

@@ -154,7 +154,7 @@ static void print_result(void)
 int main(int argc, char **argv)
 {
 	struct xvt_chunk_buf b = { 0 };
-	char why[256];
+	struct xvt_error why;
 	size_t i;
 	int err = 0;
 
@@ -162,8 +162,8 @@ int main(int argc, char **argv)
 		fputs("usage: xvt-hostile-judge FILE.xvt NAME\n", stderr);
 		return 2;
 	}
-	if (xvt_trace_open(&j.t, argv[1], why, sizeof(why))) {
-		fprintf(stderr, "xvt-hostile-judge: %s: %s\n", argv[1], why);
+	if (xvt_trace_open(&j.t, argv[1], &why)) {
+		fprintf(stderr, "xvt-hostile-judge: %s: %s\n", argv[1], why.text);
 		return 1;
 	}
 	for (j.vm = 0; j.vm < j.t->vm_count && strcmp(xvt_vm_name(j.t, j.vm), argv[2]); j.vm++)

@@ -20,9 +20,9 @@ static void write_one(struct hostile *h, struct ring *r, uint64_t *s)
 static int to_server(void)
 {
 	const char *path = getenv("BELL");
-	char why[200];
+	struct xvt_error why;
 
-	return path ? xvt_socket_connect(path, why, sizeof(why)) : -1;
+	return path ? xvt_socket_connect(path, &why) : -1;
 }
 
 /* Connects, and goes: some at once, some after a while, none of them reads. */

@@ -125,12 +125,12 @@ static int join(const char *path)
 	const struct xvt_layout layout = { .kind = XVT_KIND_USER, .clock_id = XVT_CLOCK_NATIVE };
 	struct xvt_geometry g;
 	uint8_t *base;
-	char why[200];
+	struct xvt_error why;
 	int fd = -1;
 
-	s.sock = xvt_socket_connect(path, why, sizeof(why));
+	s.sock = xvt_socket_connect(path, &why);
 	if (s.sock < 0) {
-		fprintf(stderr, "xvt-bell: %s: %s\n", path, why);
+		fprintf(stderr, "xvt-bell: %s: %s\n", path, why.text);
 		return -1;
 	}
 	if (expect(&fd) != XVT_WIRE_VERSION)

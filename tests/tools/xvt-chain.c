@@ -162,11 +162,11 @@ static void add_file(const char *path)
 	struct xvt_events_iter it = { 0 };
 	struct xvt_chunk_buf b = { 0 };
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 	size_t i;
 
-	if (xvt_trace_open(&t, path, why, sizeof(why))) {
-		fprintf(stderr, "xvt-chain: %s: %s\n", path, why);
+	if (xvt_trace_open(&t, path, &why)) {
+		fprintf(stderr, "xvt-chain: %s: %s\n", path, why.text);
 		exit(1);
 	}
 	begin_file(t);

@@ -82,7 +82,8 @@ int main(int argc, char **argv)
 	struct xvt_cursor cursor;
 	struct xvt_event ev;
 	struct xvt_trace *t;
-	char why[256], path[4096];
+	char path[4096];
+	struct xvt_error why;
 
 	if (argc != 8) {
 		fprintf(stderr, "usage: xvt-ftrace-pages IN.xvt PREFIX SWITCH WAKING IRQ_ENTRY "
@@ -91,8 +92,8 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 5; i++)
 		theirs[i] = (uint16_t)strtoul(argv[3 + i], NULL, 10);
-	if (xvt_trace_open(&t, argv[1], why, sizeof(why)))
-		must(false, why);
+	if (xvt_trace_open(&t, argv[1], &why))
+		must(false, why.text);
 	must(t->ring_count <= RINGS_MAX, "too many rings");
 	for (uint32_t i = 0; i < t->ring_count; i++) {
 		snprintf(path, sizeof(path), "%s%u", argv[2], i);

@@ -305,11 +305,11 @@ static void load_ours(const char *path)
 	struct xvt_cursor cursor;
 	struct xvt_trace *t;
 	struct xvt_event ev;
-	char why[512];
+	struct xvt_error why;
 	int err;
 
-	if (xvt_trace_open(&t, path, why, sizeof(why)))
-		die(1, "%s: %s", path, why);
+	if (xvt_trace_open(&t, path, &why))
+		die(1, "%s: %s", path, why.text);
 	if (!t->ended)
 		die(1, "%s: has no end: the recorder was killed", path);
 	check_no_loss(t);

@@ -145,15 +145,13 @@ static void test_tracepoint(struct xvt_ftrace *t, struct xvt_microvm *vm)
 /* Every entry has its exit, where this KVM traces them. */
 static void test_run_spans(struct xvt_place *p)
 {
-	char why[200] = "";
-	const struct xvt_ftrace_options options = { .run_spans = true,
-						    .why = why,
-						    .why_size = sizeof(why) };
+	struct xvt_error why = { "" };
+	const struct xvt_ftrace_options options = { .run_spans = true, .why = &why };
 	struct xvt_ftrace *t;
 	struct seen s;
 	int err = xvt_ftrace_open(&t, &options);
 
-	if (!check(!err, "entries and exits can be traced (%s)", why))
+	if (!check(!err, "entries and exits can be traced (%s)", why.text))
 		return;
 	xvt_place_command(p, XVT_BARE_COST_CLOCK, 1000);
 	read_all(t, &s);
@@ -180,8 +178,9 @@ static bool is_there(const char *format, int pid)
 /* What a killed xvtrace leaves behind; and what belongs to a living process is left alone. */
 static void test_instances(void)
 {
-	char why[200] = "", path[128];
-	const struct xvt_ftrace_options options = { .why = why, .why_size = sizeof(why) };
+	struct xvt_error why = { "" };
+	char path[128];
+	const struct xvt_ftrace_options options = { .why = &why };
 	struct xvt_ftrace *t, *second;
 	pid_t dead = fork();
 	int err;
@@ -194,13 +193,13 @@ static void test_instances(void)
 	snprintf(path, sizeof(path), INSTANCE, (int)getppid());
 	err |= mkdir(path, 0700);
 	err |= xvt_ftrace_open(&t, &options);
-	if (!check(!err, "an instance of our own (%s)", why))
+	if (!check(!err, "an instance of our own (%s)", why.text))
 		return;
 	check(is_there(INSTANCE, getpid()), "it is called xvtrace-PID");
 	check(!is_there(INSTANCE, dead), "one of a dead process is removed");
 	check(is_there(INSTANCE, getppid()), "one of a living process is left alone");
 	err = xvt_ftrace_open(&second, &options);
-	check(err == -EBUSY && *why, "a second one is refused: %s", why);
+	check(err == -EBUSY && why.text[0], "a second one is refused: %s", why.text);
 	xvt_ftrace_close(t);
 	check(!is_there(INSTANCE, getpid()), "at the end it is gone");
 	rmdir(path);
@@ -325,11 +324,11 @@ static void test_sources(struct xvt_place *p, const struct xvt_host_clock *clock
 	int64_t set = -1, truth;
 	uint64_t off;
 	bool ok;
-	char why[200] = "";
-	const struct xvt_kvm_paths paths = { .why = why, .why_size = sizeof(why) };
+	struct xvt_error why = { "" };
+	const struct xvt_kvm_paths paths = { .why = &why };
 	int err = xvt_clock_kvm.open(&s, xvt_place_region_fd(p), &paths);
 
-	if (!check(!err, "debugfs: the VM that maps the region is found (%s)", why))
+	if (!check(!err, "debugfs: the VM that maps the region is found (%s)", why.text))
 		return;
 	err = xvt_microvm_set_tsc_offset(xvt_place_vm(p), OFFSET);
 	if (!err)
@@ -412,8 +411,8 @@ static void test_get_clock(struct xvt_microvm *vm)
 
 static int all(const char *dir)
 {
-	char why[200] = "";
-	const struct xvt_ftrace_options options = { .why = why, .why_size = sizeof(why) };
+	struct xvt_error why = { "" };
+	const struct xvt_ftrace_options options = { .why = &why };
 	struct xvt_host_clock clock;
 	struct xvt_ftrace *t = NULL;
 	struct xvt_place *p;
@@ -423,13 +422,13 @@ static int all(const char *dir)
 
 	test_instances();
 	err = xvt_ftrace_open(&t, &options);
-	if (!check(!err, "changes of offsets can be traced (%s)", why))
+	if (!check(!err, "changes of offsets can be traced (%s)", why.text))
 		return 1;
 	err = xvt_host_clock_init(&clock);
 	if (!err)
-		err = xvt_place_new(&p, true, clock.hz, why, sizeof(why));
+		err = xvt_place_new(&p, true, clock.hz, &why);
 	if (err) {
-		printf("skip - a micro-VM: %s %s\n", strerror(-err), why);
+		printf("skip - a micro-VM: %s %s\n", strerror(-err), why.text);
 		xvt_ftrace_close(t);
 		return 77;
 	}
@@ -447,17 +446,17 @@ static int all(const char *dir)
 /* Neither source may do more than say no. */
 static int refused(int want)
 {
-	char why[200] = "", kvm_why[200] = "";
-	const struct xvt_ftrace_options options = { .why = why, .why_size = sizeof(why) };
-	const struct xvt_kvm_paths paths = { .why = kvm_why, .why_size = sizeof(kvm_why) };
+	struct xvt_error why = { "" }, kvm_why = { "" };
+	const struct xvt_ftrace_options options = { .why = &why };
+	const struct xvt_kvm_paths paths = { .why = &kvm_why };
 	struct xvt_clock_exact *s;
 	struct xvt_ftrace *t;
 	bool ok;
 
-	ok = xvt_ftrace_open(&t, &options) == want && *why;
-	check(ok, "ftrace: %s", why);
-	ok = xvt_clock_kvm.open(&s, 0, &paths) == want && *kvm_why;
-	check(ok, "debugfs: %s", kvm_why);
+	ok = xvt_ftrace_open(&t, &options) == want && why.text[0];
+	check(ok, "ftrace: %s", why.text);
+	ok = xvt_clock_kvm.open(&s, 0, &paths) == want && kvm_why.text[0];
+	check(ok, "debugfs: %s", kvm_why.text);
 	return failures != 0;
 }
 

@@ -108,15 +108,15 @@ static void put_rates(void)
 int main(int argc, char **argv)
 {
 	struct xvt_chunk_buf b = { 0 };
-	char why[256];
+	struct xvt_error why;
 	size_t i;
 
 	if (argc != 2 && !(argc == 3 && !strcmp(argv[2], "chunks"))) {
 		fputs("usage: xvt-raw FILE.xvt [chunks]\n", stderr);
 		return 2;
 	}
-	if (xvt_trace_open(&trace, argv[1], why, sizeof(why))) {
-		fprintf(stderr, "xvt-raw: %s: %s\n", argv[1], why);
+	if (xvt_trace_open(&trace, argv[1], &why)) {
+		fprintf(stderr, "xvt-raw: %s: %s\n", argv[1], why.text);
 		return 1;
 	}
 	xvt_trace_raws_init(&raws, trace);

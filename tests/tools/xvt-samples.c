@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 {
 	const char *truth = NULL, *path = argv[argc - 1];
 	bool count = false;
-	char why[256];
+	struct xvt_error why;
 	int rc = 0;
 
 	if (argc == 4 && !strcmp(argv[1], "--truth"))
@@ -248,8 +248,8 @@ int main(int argc, char **argv)
 		count = true;
 	else if (argc != 2)
 		die("usage", "xvt-samples [--count | --truth FILE] TRACE");
-	if (xvt_trace_open(&trace, path, why, sizeof(why)))
-		die(path, why);
+	if (xvt_trace_open(&trace, path, &why))
+		die(path, why.text);
 	if (truth) {
 		read_truth(truth);
 		rc = judge();

@@ -193,14 +193,14 @@ int main(int argc, char **argv)
 	struct file_sink sink = { .sink.write = sink_write };
 	struct xvt_trace_writer *w;
 	struct xvt_file_info info;
-	char why[256];
+	struct xvt_error why;
 
 	if (argc != 5) {
 		fprintf(stderr, "usage: xvt-shift VM NS IN.xvt OUT.xvt\n");
 		return 2;
 	}
-	if (xvt_trace_open(&trace, argv[3], why, sizeof(why))) {
-		fprintf(stderr, "xvt-shift: %s: %s\n", argv[3], why);
+	if (xvt_trace_open(&trace, argv[3], &why)) {
+		fprintf(stderr, "xvt-shift: %s: %s\n", argv[3], why.text);
 		return 1;
 	}
 	shift_ns = strtoll(argv[2], NULL, 0);

@@ -35,11 +35,11 @@ void judged_verify(struct judged *j, const char *name)
 	const struct xvt_verify_opts opts = { .line = keep_line, .arg = j };
 	const char *path = scratch_path(name);
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_save(&j->sink, path);
 	synth_sink_fini(&j->sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&t, path, &why), 0);
 	ck_assert_int_eq(xvt_verify(t, &opts, &j->result), 0);
 	xvt_verify_result_fini(&j->result);
 	xvt_trace_close(t);

@@ -37,7 +37,7 @@ void recording_begin_unused(struct recording *r, uint32_t rings,
 				     .subbuf_size = 1024,
 				     .clock_id = XVT_CLOCK_NATIVE };
 	const char *path = scratch_path("region");
-	char why[256];
+	struct xvt_error why;
 	int fd;
 
 	memset(r, 0, sizeof(*r));
@@ -51,7 +51,7 @@ void recording_begin_unused(struct recording *r, uint32_t rings,
 	synth_sink_init(&r->sink);
 	ck_assert_int_eq(xvt_loop_new(&r->loop), 0);
 	ck_assert_int_eq(xvt_session_new(&r->s, r->loop, &r->sink.sink, opt), 0);
-	ck_assert_int_eq(xvt_session_add(r->s, "g1", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(r->s, "g1", path, NULL, true, &why), 0);
 	r->vm = xvt_session_find(r->s, "g1");
 	ck_assert_ptr_nonnull(r->vm);
 	ck_assert_uint_eq(r->vm->phase, XVT_VM_ATTACHED);
@@ -80,9 +80,9 @@ struct xvt_trace *recording_open(struct recording *r)
 {
 	const char *path = scratch_path("recording.xvt");
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_save(&r->sink, path);
-	ck_assert_msg(!xvt_trace_open(&t, path, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_trace_open(&t, path, &why), "%s", why.text);
 	return t;
 }

@@ -17,7 +17,8 @@ void set_recording_begin(struct set_recording *r, const char *name, bool folder)
 					   .follow = true,
 					   .stall_timeout_ns = 1000000,
 					   .memory_bytes = 8 << 20 };
-	char output[300], why[256];
+	char output[300];
+	struct xvt_error why;
 
 	memset(r, 0, sizeof(*r));
 	snprintf(r->folder, sizeof(r->folder), "%s", scratch_path(name));
@@ -31,9 +32,8 @@ void set_recording_begin(struct set_recording *r, const char *name, bool folder)
 	ck_assert_int_eq(
 		xvt_session_new(&r->rec.session, r->rec.loop, xvt_file_set_base(r->rec.sink), &opt),
 		0);
-	ck_assert_int_eq(
-		xvt_session_add(r->rec.session, "g1", r->region.path, NULL, true, why, sizeof(why)),
-		0);
+	ck_assert_int_eq(xvt_session_add(r->rec.session, "g1", r->region.path, NULL, true, &why),
+			 0);
 	r->rec.command = "record";
 	r->rec.quiet = true;
 	r->rec.signal_fd = -1;

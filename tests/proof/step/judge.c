@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	struct xvt_trace *t;
 	struct xvt_cursor c;
 	struct xvt_event ev;
-	char why[256];
+	struct xvt_error why;
 	size_t i;
 	int err;
 
@@ -114,9 +114,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: judge TRACE EXPECTED\n");
 		return 2;
 	}
-	if (xvt_trace_open(&t, argv[1], why, sizeof(why)) ||
-	    xvt_cursor_init(&c, t, 0, UINT64_MAX)) {
-		printf("%s: %s\n", argv[1], why);
+	if (xvt_trace_open(&t, argv[1], &why) || xvt_cursor_init(&c, t, 0, UINT64_MAX)) {
+		printf("%s: %s\n", argv[1], why.text);
 		return 1;
 	}
 	while ((err = xvt_cursor_next(&c, &ev)) == 1)

@@ -56,9 +56,9 @@ static void take(void)
 static void listen_there(void)
 {
 	struct xvt_listener l;
-	char why[128];
+	struct xvt_error why;
 
-	if (xvt_socket_listen(&l, path, 0600, why, sizeof(why)))
+	if (xvt_socket_listen(&l, path, 0600, &why))
 		abort();
 }
 
@@ -165,13 +165,13 @@ START_TEST(a_listener_of_one_that_was_killed)
 {
 	struct xvt_listener l;
 	pthread_t ender;
-	char why[128];
+	struct xvt_error why;
 
 	start_owner(listen_there);
-	ck_assert_int_eq(xvt_socket_listen(&l, path, 0600, why, sizeof(why)), -EADDRINUSE);
+	ck_assert_int_eq(xvt_socket_listen(&l, path, 0600, &why), -EADDRINUSE);
 	kill_owner();
 	ck_assert_int_eq(pthread_create(&ender, NULL, end_helper, NULL), 0);
-	ck_assert_int_eq(xvt_socket_listen(&l, path, 0600, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&l, path, 0600, &why), 0);
 	pthread_join(ender, NULL);
 	xvt_socket_unlisten(&l);
 }

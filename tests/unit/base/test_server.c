@@ -59,13 +59,13 @@ static void setup(void)
 	static const struct xvt_server_ops ops = { .whole = is_whole, .answer = answer };
 	static const struct xvt_server_limits limits = { CLIENTS, CLIENTS, IDLE };
 	struct xvt_listener listener;
-	char why[256];
+	struct xvt_error why;
 
 	pieces = forgotten = 0;
 	open_before = open_descriptors();
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
 	path = scratch_path("server");
-	ck_assert_int_eq(xvt_socket_listen(&listener, path, 0600, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&listener, path, 0600, &why), 0);
 	server = xvt_server_new(loop, &listener, &limits, &ops, &loop);
 	ck_assert_ptr_nonnull(server);
 }
@@ -92,10 +92,10 @@ static void settle(void)
 
 static int client(const char *request)
 {
-	char why[256];
-	int sock = xvt_socket_connect(path, why, sizeof(why));
+	struct xvt_error why;
+	int sock = xvt_socket_connect(path, &why);
 
-	ck_assert_msg(sock >= 0, "%s", why);
+	ck_assert_msg(sock >= 0, "%s", why.text);
 	ck_assert_int_eq(send(sock, request, strlen(request), 0), strlen(request));
 	settle();
 	return sock;

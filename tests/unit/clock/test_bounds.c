@@ -465,7 +465,8 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	struct xvt_clock_look written = { 0 };
 	struct xvt_trace_writer *t = NULL;
 	struct xvt_trace *trace;
-	char path[64], why[256];
+	char path[64];
+	struct xvt_error why;
 	size_t i;
 
 	must(file.fd >= 0 && !xvt_trace_writer_new(&t, &file.sink, &info));
@@ -499,7 +500,7 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	}
 	must(!xvt_trace_writer_finish(t));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file.fd);
-	must(!xvt_trace_open(&trace, path, why, sizeof(why)));
+	must(!xvt_trace_open(&trace, path, &why));
 	close(file.fd);
 	return trace;
 }

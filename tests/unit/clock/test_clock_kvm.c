@@ -23,7 +23,8 @@
 
 #include "clock/kvm.h"
 
-static char root[256], debugfs[300], proc[300], why[300];
+static char root[256], debugfs[300], proc[300];
+static struct xvt_error why;
 static struct xvt_kvm_paths paths;
 static struct xvt_clock_exact *source;
 static struct xvt_clock_formula f;
@@ -135,8 +136,8 @@ static void setup(void)
 	region_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_ge(region_fd, 0);
 	ck_assert_int_eq(fstat(region_fd, &region), 0);
-	why[0] = '\0';
-	paths = (struct xvt_kvm_paths){ debugfs, proc, why, sizeof(why) };
+	why.text[0] = '\0';
+	paths = (struct xvt_kvm_paths){ debugfs, proc, &why };
 	source = NULL;
 	/* What lies beside the machines. */
 	put("0\n", "debugfs/kvm/exits");
@@ -385,7 +386,7 @@ START_TEST(test_not_its_vm)
 	ck_assert_int_eq(open_source(), -ENODEV);
 	take_away("proc/500/fd/12");
 	ck_assert_int_eq(open_source(), -ENODEV);
-	ck_assert_ptr_nonnull(strstr(why, "maps the region"));
+	ck_assert_ptr_nonnull(strstr(why.text, "maps the region"));
 }
 END_TEST
 
@@ -534,7 +535,7 @@ START_TEST(test_nothing_there)
 	paths.debugfs = NULL;
 	put("proc /proc proc rw 0 0\n", "proc/mounts");
 	ck_assert_int_eq(open_source(), -ENODEV);
-	ck_assert_ptr_nonnull(strstr(why, "mount -t debugfs"));
+	ck_assert_ptr_nonnull(strstr(why.text, "mount -t debugfs"));
 	put("x", "a b/debugfs/kvm/1");
 	{
 		char text[400];
@@ -544,10 +545,10 @@ START_TEST(test_nothing_there)
 		put(text, "proc/mounts");
 	}
 	ck_assert_int_eq(open_source(), -ENODEV);
-	ck_assert_ptr_nonnull(strstr(why, "a b/debugfs/kvm"));
+	ck_assert_ptr_nonnull(strstr(why.text, "a b/debugfs/kvm"));
 	take_away("a b/debugfs/kvm");
 	ck_assert_int_eq(open_source(), -ENODEV);
-	ck_assert_ptr_nonnull(strstr(why, "there is no"));
+	ck_assert_ptr_nonnull(strstr(why.text, "there is no"));
 	paths.debugfs = debugfs;
 	ck_assert_int_eq(open_source(), 0);
 	/* KVM's modules were removed under us. */
@@ -569,7 +570,7 @@ START_TEST(test_not_allowed)
 		ck_assert_int_eq(chmod(debugfs, 0), 0);
 	}
 	ck_assert_int_eq(open_source(), -EACCES);
-	ck_assert_ptr_nonnull(strstr(why, "root"));
+	ck_assert_ptr_nonnull(strstr(why.text, "root"));
 	if (!getuid())
 		ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_int_eq(chmod(debugfs, 0700), 0);

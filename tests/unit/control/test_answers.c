@@ -41,12 +41,13 @@ static void teardown(void)
 static void recorder(const char *name, const char *text)
 {
 	struct xvt_listener listener;
-	char why[256], byte;
+	char byte;
+	struct xvt_error why;
 	int sock;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	unlink(path);
-	ck_assert_msg(!xvt_socket_listen(&listener, path, 0600, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_socket_listen(&listener, path, 0600, &why), "%s", why.text);
 	if (!fork()) {
 		struct pollfd client = { .fd = listener.fd, .events = POLLIN };
 
@@ -107,13 +108,13 @@ END_TEST
 START_TEST(a_recorder_that_is_named_must_be_there)
 {
 	struct xvt_listener listener;
-	char why[256];
+	struct xvt_error why;
 
 	snprintf(path, sizeof(path), "%s/none", folder);
 	ck_assert_int_eq(xvt_answers_gather(&all, path), -ENOENT);
 	ck_assert(xvt_answers_ended(-ENOENT) && !xvt_answers_ended(-EACCES));
 	/* One that was killed leaves its socket. */
-	ck_assert_int_eq(xvt_socket_listen(&listener, path, 0600, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&listener, path, 0600, &why), 0);
 	close(listener.fd);
 	said();
 	all.quiet = true;
@@ -126,13 +127,13 @@ END_TEST
 START_TEST(all_recorders_of_a_user_are_asked)
 {
 	struct xvt_listener listener;
-	char why[256];
+	struct xvt_error why;
 
 	ck_assert_int_eq(xvt_answers_gather(&all, NULL), -ENOENT);
 	said_has("no recorder of yours is at work");
 	/* A dead one is no error, and another file no recorder. */
 	snprintf(path, sizeof(path), "%s/record-1", folder);
-	ck_assert_int_eq(xvt_socket_listen(&listener, path, 0600, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&listener, path, 0600, &why), 0);
 	close(listener.fd);
 	snprintf(path, sizeof(path), "%s/record-x", folder);
 	fclose(fopen(path, "w"));
@@ -161,11 +162,11 @@ static struct xvt_answer answer;
 
 static void line(const char *text)
 {
-	char why[128];
+	struct xvt_error why;
 
 	answer.lines = realloc(answer.lines, (answer.n + 1) * sizeof(*answer.lines));
-	answer.lines[answer.n] = xvt_json_parse(text, strlen(text), why, sizeof(why));
-	ck_assert_msg(answer.lines[answer.n] != NULL, "%s: %s", text, why);
+	answer.lines[answer.n] = xvt_json_parse(text, strlen(text), &why);
+	ck_assert_msg(answer.lines[answer.n] != NULL, "%s: %s", text, why.text);
 	answer.n++;
 }
 

@@ -28,11 +28,11 @@ static void teardown(void)
 
 static int add(const char *line)
 {
-	char why[128] = "";
-	struct xvt_json_value *v = xvt_json_parse(line, strlen(line), why, sizeof(why));
+	struct xvt_error why = { "" };
+	struct xvt_json_value *v = xvt_json_parse(line, strlen(line), &why);
 	int err;
 
-	ck_assert_msg(v != NULL, "%s: %s", line, why);
+	ck_assert_msg(v != NULL, "%s: %s", line, why.text);
 	err = xvt_metrics_add(metrics, v);
 	xvt_json_forget(v);
 	return err;

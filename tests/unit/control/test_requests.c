@@ -144,6 +144,7 @@ static void refuses(const char *request, const char *words)
 START_TEST(a_status_has_the_recorder_and_its_machines)
 {
 	const char *line = piece("{\"do\":\"status\"}");
+	struct xvt_error why;
 	char path[300];
 
 	answer_has(line, "\"format\":\"xvtrace-status/1\"");
@@ -165,8 +166,7 @@ START_TEST(a_status_has_the_recorder_and_its_machines)
 	/* What is not usual is said. */
 	serve.no_sandbox = serve.no_empty_root = serve.no_namespaces = true;
 	snprintf(serve.metrics_http, sizeof(serve.metrics_http), "127.0.0.1:1");
-	ck_assert_int_eq(
-		xvt_armed_takes(serve.armed, "kept", "/none/kept", NULL, 0, path, sizeof(path)), 1);
+	ck_assert_int_eq(xvt_armed_takes(serve.armed, "kept", "/none/kept", NULL, 0, &why), 1);
 	line = piece("{\"do\":\"status\"}");
 	answer_has(line, "\"no_sandbox\":true");
 	answer_has(line, "\"no_empty_root\":true");
@@ -347,10 +347,9 @@ END_TEST
 
 START_TEST(names_must_be_of_machines)
 {
-	char why[256];
+	struct xvt_error why;
 
-	ck_assert_int_eq(
-		xvt_armed_takes(serve.armed, "kept", "/none/kept", NULL, 0, why, sizeof(why)), 1);
+	ck_assert_int_eq(xvt_armed_takes(serve.armed, "kept", "/none/kept", NULL, 0, &why), 1);
 	refuses(STOP("web"), "web: no machine of this recorder has that name");
 	refuses(START("web"), "web: no machine of this recorder has that name");
 	refuses(STOP("kept"), "kept: it is a flight recorder");

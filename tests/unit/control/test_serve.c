@@ -7,22 +7,22 @@
 
 #include "control/serve.h"
 
-static enum xvt_request parse(const char *line, char why[256])
+static enum xvt_request parse(const char *line, struct xvt_error *why)
 {
-	why[0] = 0;
-	return xvt_request_parse(line, why, 256);
+	why->text[0] = 0;
+	return xvt_request_parse(line, why);
 }
 
 START_TEST(each_request_is_known)
 {
-	char why[256];
+	struct xvt_error why;
 
-	ck_assert_int_eq(parse("{\"do\":\"status\"}", why), XVT_REQUEST_STATUS);
-	ck_assert_int_eq(parse("{\"do\":\"reload\",\"version\":1}", why), XVT_REQUEST_RELOAD);
-	ck_assert_int_eq(parse("{\"do\":\"stop\",\"machines\":[\"a\"]}", why), XVT_REQUEST_STOP);
-	ck_assert_int_eq(parse("{\"do\":\"start\",\"machines\":[\"a\",\"b*\"]}", why),
+	ck_assert_int_eq(parse("{\"do\":\"status\"}", &why), XVT_REQUEST_STATUS);
+	ck_assert_int_eq(parse("{\"do\":\"reload\",\"version\":1}", &why), XVT_REQUEST_RELOAD);
+	ck_assert_int_eq(parse("{\"do\":\"stop\",\"machines\":[\"a\"]}", &why), XVT_REQUEST_STOP);
+	ck_assert_int_eq(parse("{\"do\":\"start\",\"machines\":[\"a\",\"b*\"]}", &why),
 			 XVT_REQUEST_START);
-	ck_assert_str_eq(why, "");
+	ck_assert_str_eq(why.text, "");
 }
 END_TEST
 
@@ -38,28 +38,28 @@ START_TEST(machines_are_names)
 		"{\"do\":\"stop\",\"machines\":[[\"a\"]]}",
 		"{\"do\":\"stop\",\"machines\":[null]}",
 	};
-	char why[256];
+	struct xvt_error why;
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		ck_assert_msg(parse(wrong[i], why) == XVT_REQUEST_NONE, "%s", wrong[i]);
-		ck_assert_msg(strstr(why, "needs \"machines\":[NAME,...]"), "%s: %s", wrong[i],
-			      why);
+		ck_assert_msg(parse(wrong[i], &why) == XVT_REQUEST_NONE, "%s", wrong[i]);
+		ck_assert_msg(strstr(why.text, "needs \"machines\":[NAME,...]"), "%s: %s", wrong[i],
+			      why.text);
 	}
 }
 END_TEST
 
 START_TEST(other_lines_are_told_what_there_is)
 {
-	char why[256];
+	struct xvt_error why;
 
-	ck_assert_int_eq(parse("{\"do\":\"halt\"}", why), XVT_REQUEST_NONE);
-	ck_assert_ptr_nonnull(strstr(why, "status metrics rotate reload snapshot stop start"));
-	ck_assert_int_eq(parse("{\"do\":\"stop\",\"machines\":[\"a\"],\"version\":2}", why),
+	ck_assert_int_eq(parse("{\"do\":\"halt\"}", &why), XVT_REQUEST_NONE);
+	ck_assert_ptr_nonnull(strstr(why.text, "status metrics rotate reload snapshot stop start"));
+	ck_assert_int_eq(parse("{\"do\":\"stop\",\"machines\":[\"a\"],\"version\":2}", &why),
 			 XVT_REQUEST_NONE);
-	ck_assert_ptr_nonnull(strstr(why, "version 1"));
-	ck_assert_int_eq(parse("{\"do\":\"stop\",\"machines\":[\"a\"]", why), XVT_REQUEST_NONE);
-	ck_assert_str_ne(why, "");
+	ck_assert_ptr_nonnull(strstr(why.text, "version 1"));
+	ck_assert_int_eq(parse("{\"do\":\"stop\",\"machines\":[\"a\"]", &why), XVT_REQUEST_NONE);
+	ck_assert_str_ne(why.text, "");
 }
 END_TEST
 

@@ -561,11 +561,11 @@ static void put_record(struct small *s, uint64_t ns, uint16_t len)
 
 static void small_open(struct small *s)
 {
-	char why[256];
+	struct xvt_error why;
 
 	ck_assert_int_eq(xvt_trace_writer_finish(s->w), 0);
 	synth_sink_save(&s->sink, scratch_path("small.xvt"));
-	ck_assert_int_eq(xvt_trace_open(&s->t, scratch_path("small.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&s->t, scratch_path("small.xvt"), &why), 0);
 	ck_assert_int_eq(xvt_decoders_new(&s->ds, s->t), 0);
 	ck_assert_int_eq(xvt_cursor_init(&s->c, s->t, 0, UINT64_MAX), 0);
 }

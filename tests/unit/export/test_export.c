@@ -658,9 +658,9 @@ START_TEST(names_of_tasks_are_learned_from_switches)
 	struct xvt_cursor c;
 	struct xvt_trace *t;
 	struct xvt_event ev;
-	char why[256];
+	struct xvt_error why;
 
-	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), &why), 0);
 	ck_assert_int_eq(xvt_decoders_new(&ds, t), 0);
 	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
 	while (xvt_cursor_next(&c, &ev) > 0)
@@ -682,9 +682,9 @@ START_TEST(symbols_are_found)
 	struct xvt_trace *t;
 	const char *module;
 	uint64_t base = 0;
-	char why[256];
+	struct xvt_error why;
 
-	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), &why), 0);
 	ck_assert_int_eq(xvt_decoders_new(&ds, t), 0);
 	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff81000803, &base, &module), "helper");
 	ck_assert_uint_eq(base, 0xffffffff81000800);

@@ -25,7 +25,7 @@
 static struct xvt_armed *armed;
 static struct region_file region;
 static uint64_t now_ns;
-static char why[256];
+static struct xvt_error why;
 
 static void begin(const char *pattern, bool follow)
 {
@@ -52,7 +52,7 @@ static void teardown(void)
 
 static int take(const char *name, const char *path)
 {
-	return xvt_armed_takes(armed, name, path, NULL, 0, why, sizeof(why));
+	return xvt_armed_takes(armed, name, path, NULL, 0, &why);
 }
 
 /* Some time later, the next pass looks at all machines. */
@@ -106,7 +106,7 @@ START_TEST(two_of_a_name_are_one_too_many)
 	begin("web*", true);
 	ck_assert_int_eq(take("web 1", "/none/1"), 1);
 	ck_assert_int_eq(take("web_1", "/none/2"), -EEXIST);
-	ck_assert_str_eq(why, "another flight recorder is called web_1, too");
+	ck_assert_str_eq(why.text, "another flight recorder is called web_1, too");
 	ck_assert_uint_eq(xvt_armed_count(armed), 1);
 }
 END_TEST
@@ -122,7 +122,7 @@ START_TEST(there_is_a_limit)
 		ck_assert_int_eq(take(name, path), 1);
 	}
 	ck_assert_int_eq(take("more", "/none/more"), -ENOSPC);
-	ck_assert_ptr_nonnull(strstr(why, "256 flight recorders are kept armed"));
+	ck_assert_ptr_nonnull(strstr(why.text, "256 flight recorders are kept armed"));
 	/* A pass is bounded: the rest has its turn in the passes that follow. */
 	pass_after(SECOND_NS);
 	ck_assert_ptr_nonnull(strstr(xvt_armed_at(armed, 0)->why, "not looked at yet"));
@@ -151,14 +151,12 @@ START_TEST(a_domain_of_a_known_file_is_to_be_listened_to)
 
 	begin("web-*", true);
 	keeper = xvt_armed_keeper(armed);
-	ck_assert_int_eq(keeper->takes(keeper->arg, "web-1", "/none/1", NULL, 4, why, sizeof(why)),
-			 1);
+	ck_assert_int_eq(keeper->takes(keeper->arg, "web-1", "/none/1", NULL, 4, &why), 1);
 	ck_assert(keeper->has(keeper->arg, "/none/1") && keeper->has_name(keeper->arg, "web-1"));
 	xvt_armed_listen(armed, &how, now_ns);
 	ck_assert(!xvt_armed_has_new(armed));
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(keeper->takes(keeper->arg, "web-1", "/none/1", uuid[i], 4, why,
-					       sizeof(why)),
+		ck_assert_int_eq(keeper->takes(keeper->arg, "web-1", "/none/1", uuid[i], 4, &why),
 				 1);
 		ck_assert(xvt_armed_has_new(armed));
 		ck_assert_mem_eq(xvt_armed_at(armed, 0)->uuid, uuid[i], 16);
@@ -201,8 +199,7 @@ END_TEST
 START_TEST(rings_beyond_the_limit_stay_as_they_are)
 {
 	begin("web-*", true);
-	ck_assert_int_eq(xvt_armed_takes(armed, "web-1", region.path, NULL, 2, why, sizeof(why)),
-			 1);
+	ck_assert_int_eq(xvt_armed_takes(armed, "web-1", region.path, NULL, 2, &why), 1);
 	pass_after(0);
 	ck_assert_uint_eq(enabled(1), XVT_ENABLE_OVERWRITE);
 	ck_assert_uint_eq(enabled(2), XVT_ENABLE_OFF);
@@ -490,8 +487,7 @@ START_TEST(a_job_has_the_machines_that_are_armed)
 	region_file_format(&second, 2);
 	begin("web-*", true);
 	ck_assert_int_eq(take("web-1", region.path), 1);
-	ck_assert_int_eq(xvt_armed_takes(armed, "web-2", second.path, NULL, 9, why, sizeof(why)),
-			 1);
+	ck_assert_int_eq(xvt_armed_takes(armed, "web-2", second.path, NULL, 9, &why), 1);
 	pass_after(0);
 	ck_assert_int_eq(take("web-3", "/none/3"), 1);
 	ck_assert_uint_eq(xvt_flight_job_list(job, armed, NULL, NULL), 1);

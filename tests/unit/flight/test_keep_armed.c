@@ -32,15 +32,14 @@ static void setup(void)
 {
 	static const struct xvt_flight_options of_flight;
 	static const struct xvt_opt_list patterns = { .v = { "web-*" }, .n = 1 };
-	char why[256];
+	struct xvt_error why;
 
 	said_setup();
 	set_recording_begin(&r, "keep_armed", true);
 	region_file_make(&region, "kept_region");
 	region_file_format(&region, 2);
 	ck_assert_int_eq(xvt_armed_new(&armed, &patterns, true), 0);
-	ck_assert_int_eq(xvt_armed_takes(armed, "web-1", region.path, NULL, 0, why, sizeof(why)),
-			 1);
+	ck_assert_int_eq(xvt_armed_takes(armed, "web-1", region.path, NULL, 0, &why), 1);
 	ck_assert_int_eq(xvt_flight_new(&flight, &of_flight), 0);
 	joins = 0;
 	keep = (struct xvt_keep_armed){ .rec = &r.rec,

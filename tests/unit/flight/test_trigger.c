@@ -17,7 +17,7 @@ static struct xvt_condition conditions[CONDITIONS];
 static size_t nr_conditions;
 static struct xvt_trigger *trigger;
 static struct xvt_trigger_look look;
-static char why[512];
+static struct xvt_error why;
 
 /* Begin with these conditions; NULL ends them. */
 static void begin(const char *first, const char *second, uint64_t from_ns)
@@ -47,8 +47,8 @@ static uint64_t events_of(const char *story)
 	int err;
 
 	story_make(story, path);
-	err = xvt_trigger_look(trigger, path, 0, &look, why, sizeof(why));
-	ck_assert_msg(!err, "%d: %s", err, why);
+	err = xvt_trigger_look(trigger, path, 0, &look, &why);
+	ck_assert_msg(!err, "%d: %s", err, why.text);
 	return look.events;
 }
 
@@ -207,8 +207,8 @@ START_TEST(what_is_no_trace_says_why)
 	fputs("no trace", f);
 	fclose(f);
 	begin("event xvt:text", NULL, 0);
-	ck_assert_int_eq(xvt_trigger_look(trigger, path, 0, &look, why, sizeof(why)), -EIO);
-	ck_assert_str_ne(why, "");
+	ck_assert_int_eq(xvt_trigger_look(trigger, path, 0, &look, &why), -EIO);
+	ck_assert_str_ne(why.text, "");
 	ck_assert_uint_eq(look.events, 0);
 	/* The next trace is looked at as if nothing had been. */
 	ck_assert_uint_eq(events_of(HEAD "10 g1:0 mark a\n"), 1);

@@ -146,19 +146,19 @@ START_TEST(what_is_missing)
 	begin_tar();
 	add_event("sched", "sched_switch", 310);
 	ck_assert_int_eq(import(false), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(result.why, "build id"));
+	ck_assert_ptr_nonnull(strstr(result.why.text, "build id"));
 	add_notes();
 	ck_assert_int_eq(import(false), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(result.why, "uname"));
+	ck_assert_ptr_nonnull(strstr(result.why.text, "uname"));
 	add_text("k/uname", KERNEL);
 	ck_assert_int_eq(import(false), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(result.why, "kallsyms"));
+	ck_assert_ptr_nonnull(strstr(result.why.text, "kallsyms"));
 	add_text("k/kallsyms", "");
 	ck_assert_int_eq(import(false), -ENODATA); /* it may be any module's */
 	begin_tar();
 	add_text("k/events/sched/sched_switch/format", "");
 	ck_assert_int_eq(import(false), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(result.why, "empty"));
+	ck_assert_ptr_nonnull(strstr(result.why.text, "empty"));
 	begin_tar();
 	tar_len = 512;
 	ck_assert_int_eq(import(false), -EBADMSG);
@@ -170,7 +170,7 @@ START_TEST(two_events_of_one_number)
 	add_kernel();
 	add_event("syscalls", "sys_exit_openat", 310);
 	ck_assert_int_eq(import(false), -EBADMSG);
-	ck_assert_ptr_nonnull(strstr(result.why, "310"));
+	ck_assert_ptr_nonnull(strstr(result.why.text, "310"));
 }
 END_TEST
 
@@ -265,9 +265,9 @@ static void end_cache(void)
 
 static size_t kernels_of(struct xvt_formats_cache *c)
 {
-	char why[512] = "";
+	struct xvt_error why = { "" };
 
-	ck_assert_msg(!xvt_formats_cache_read(c, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_formats_cache_read(c, &why), "%s", why.text);
 	return c->count;
 }
 
@@ -279,21 +279,21 @@ static void path_of(char *path, size_t size, const char *build_id)
 START_TEST(stored_found_removed)
 {
 	struct xvt_formats_cache c;
-	char why[512] = "";
+	struct xvt_error why = { "" };
 
 	begin_cache();
 	ck_assert_uint_eq(kernels_of(&c), 0);
 	xvt_formats_cache_free(&c);
 	add_kernel();
 	ck_assert_int_eq(import(false), 0);
-	ck_assert_msg(!xvt_formats_cache_store(&f, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_formats_cache_store(&f, &why), "%s", why.text);
 	ck_assert_uint_eq(kernels_of(&c), 1);
-	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, "6.12.1-test", why, sizeof(why)));
-	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, BUILD_ID, why, sizeof(why)));
-	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, "00112233", why, sizeof(why)));
-	ck_assert_ptr_null(xvt_formats_cache_find(&c, "0011223", why, sizeof(why)));
-	ck_assert_ptr_null(xvt_formats_cache_find(&c, "6.12.1", why, sizeof(why)));
-	ck_assert_int_eq(xvt_formats_cache_remove(&c.v[0], why, sizeof(why)), 0);
+	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, "6.12.1-test", &why));
+	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, BUILD_ID, &why));
+	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, "00112233", &why));
+	ck_assert_ptr_null(xvt_formats_cache_find(&c, "0011223", &why));
+	ck_assert_ptr_null(xvt_formats_cache_find(&c, "6.12.1", &why));
+	ck_assert_int_eq(xvt_formats_cache_remove(&c.v[0], &why), 0);
 	xvt_formats_cache_free(&c);
 	ck_assert_uint_eq(kernels_of(&c), 0);
 	xvt_formats_cache_free(&c);
@@ -307,7 +307,7 @@ START_TEST(a_release_of_two_builds)
 {
 	struct xvt_formats_cache c;
 	struct xvt_formats other;
-	char why[512] = "";
+	struct xvt_error why = { "" };
 	const char *reason;
 
 	begin_cache();
@@ -315,12 +315,12 @@ START_TEST(a_release_of_two_builds)
 	ck_assert_int_eq(import(false), 0);
 	ck_assert_int_eq(xvt_formats_begin(&other, "99112233", KERNEL, "import", &reason), 0);
 	ck_assert_int_eq(xvt_formats_add(&other, "sched", "a", "ID: 7\n", 6, &reason), 0);
-	ck_assert_int_eq(xvt_formats_cache_store(&f, why, sizeof(why)), 0);
-	ck_assert_int_eq(xvt_formats_cache_store(&other, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_formats_cache_store(&f, &why), 0);
+	ck_assert_int_eq(xvt_formats_cache_store(&other, &why), 0);
 	ck_assert_uint_eq(kernels_of(&c), 2);
-	ck_assert_ptr_null(xvt_formats_cache_find(&c, "6.12.1-test", why, sizeof(why)));
-	ck_assert_ptr_nonnull(strstr(why, BUILD_ID));
-	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, "99112233", why, sizeof(why)));
+	ck_assert_ptr_null(xvt_formats_cache_find(&c, "6.12.1-test", &why));
+	ck_assert_ptr_nonnull(strstr(why.text, BUILD_ID));
+	ck_assert_ptr_nonnull(xvt_formats_cache_find(&c, "99112233", &why));
 	xvt_formats_cache_free(&c);
 	xvt_formats_free(&other);
 	xvt_formats_free(&f);
@@ -331,12 +331,13 @@ END_TEST
 START_TEST(files_that_others_may_write)
 {
 	struct xvt_formats_cache c;
-	char why[512] = "", path[256], other[256];
+	struct xvt_error why = { "" };
+	char path[256], other[256];
 
 	begin_cache();
 	add_kernel();
 	ck_assert_int_eq(import(false), 0);
-	ck_assert_int_eq(xvt_formats_cache_store(&f, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_formats_cache_store(&f, &why), 0);
 	path_of(path, sizeof(path), BUILD_ID);
 	path_of(other, sizeof(other), "99112233");
 	ck_assert_int_eq(chmod(path, 0666), 0);
@@ -351,7 +352,7 @@ START_TEST(files_that_others_may_write)
 	ck_assert_uint_eq(kernels_of(&c), 0);
 	xvt_formats_cache_free(&c);
 	ck_assert_int_eq(chmod(folder, 0777), 0);
-	ck_assert_int_eq(xvt_formats_cache_read(&c, why, sizeof(why)), -EPERM);
+	ck_assert_int_eq(xvt_formats_cache_read(&c, &why), -EPERM);
 	xvt_formats_free(&f);
 	end_cache();
 }
@@ -384,14 +385,14 @@ static int taken_over(struct xvt_formats *to, const void *how, struct xvt_import
 	to->bytes = calloc(1, 4096);
 	to->len = 4096;
 	if (!strcmp(by, "why"))
-		memset(said->why, 'x', sizeof(said->why));
+		memset(said->why.text, 'x', sizeof(said->why.text));
 	return !strcmp(by, "positive") ? 1 : !strcmp(by, "why") ? -EIO : 0;
 }
 
 START_TEST(what_a_guest_says_is_read_apart)
 {
 	struct xvt_formats apart, here;
-	char why[sizeof(result.why)];
+	struct xvt_error why;
 
 	add_kernel();
 	ck_assert_int_eq(xvt_formats_apart(&apart, confine, read_tar, NULL, &result), 0);
@@ -402,10 +403,10 @@ START_TEST(what_a_guest_says_is_read_apart)
 	xvt_formats_free(&here);
 	begin_tar();
 	ck_assert_int_lt(read_tar(&here, NULL, &result), 0);
-	memcpy(why, result.why, sizeof(why));
+	memcpy(why.text, result.why.text, sizeof(why.text));
 	ck_assert_int_lt(xvt_formats_apart(&apart, confine, read_tar, NULL, &result), 0);
-	ck_assert_str_ne(why, "");
-	ck_assert_str_eq(result.why, why);
+	ck_assert_str_ne(why.text, "");
+	ck_assert_str_eq(result.why.text, why.text);
 }
 END_TEST
 
@@ -417,11 +418,11 @@ START_TEST(a_reader_that_is_taken_over)
 	if (_i >= 4 && xvt_sandbox_check())
 		return;
 	ck_assert_int_lt(xvt_formats_apart(&apart, confine, taken_over, how[_i], &result), 0);
-	ck_assert_uint_lt(strlen(result.why), sizeof(result.why));
+	ck_assert_uint_lt(strlen(result.why.text), sizeof(result.why.text));
 	if (_i == 0 || _i >= 4)
-		ck_assert_ptr_nonnull(strstr(result.why, "ended by a signal"));
+		ck_assert_ptr_nonnull(strstr(result.why.text, "ended by a signal"));
 	if (_i == 1)
-		ck_assert_ptr_nonnull(strstr(result.why, "it is no file of formats"));
+		ck_assert_ptr_nonnull(strstr(result.why.text, "it is no file of formats"));
 }
 END_TEST
 

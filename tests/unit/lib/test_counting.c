@@ -510,12 +510,12 @@ START_TEST(decoders_that_leave_out_nothing_may_do_so_together)
 	const struct xvt_decoders *const parts[] = { &a, &b };
 	struct xvt_trace *t;
 	struct synth_sink sink;
-	char why[256];
+	struct xvt_error why;
 
 	make(&sink, 100, 0);
 	synth_sink_save(&sink, scratch_path("counting.xvt"));
 	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("counting.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("counting.xvt"), &why), 0);
 	ck_assert_int_eq(xvt_decoders_new(&a, t), 0);
 	ck_assert_int_eq(xvt_decoders_new(&b, t), 0);
 	ck_assert(xvt_decoders_fit_in_one(parts, 2));

@@ -61,11 +61,11 @@ static int open_query(bool scan)
 					     .scan = scan,
 					     .memory_bytes = 256u << 20 };
 	struct xvtrace_error error;
-	char why[256];
+	struct xvt_error why;
 
 	xvt_query_free(query);
 	query = NULL;
-	if (xvt_query_load(why, sizeof(why)))
+	if (xvt_query_load(&why))
 		return -ENOPKG;
 	ck_assert_int_eq(xvt_query_new(&query, trace, &o, &error), 0);
 	return 0;
@@ -420,10 +420,10 @@ START_TEST(test_memory)
 {
 	const struct xvt_query_options o = { .stop = &stop, .memory_bytes = 1u << 20 };
 	struct xvtrace_error error;
-	char why[256];
+	struct xvt_error why;
 	int err;
 
-	if (xvt_query_load(why, sizeof(why)))
+	if (xvt_query_load(&why))
 		return;
 	ck_assert_int_eq(xvt_query_new(&query, trace, &o, &error), 0);
 	stream = open_memstream(&text, &text_len);

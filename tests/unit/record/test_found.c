@@ -27,7 +27,8 @@ static struct set_recording r;
 static struct xvt_session *s;
 static struct xvt_machine_options opt;
 static struct region_file other;
-static char folder[256], why[512];
+static char folder[256];
+static struct xvt_error why;
 
 static void setup(void)
 {
@@ -56,7 +57,7 @@ static int add(const char *name, const char *path, bool asked)
 	struct xvt_candidate c = { .path = path, .asked = asked };
 
 	snprintf(c.name, sizeof(c.name), "%s", name);
-	return xvt_machine_add_found(s, opt.keeper, &c, why, sizeof(why));
+	return xvt_machine_add_found(s, opt.keeper, &c, &why);
 }
 
 /* ------------------------------------------------------------------ one machine */
@@ -76,7 +77,8 @@ END_TEST
 START_TEST(two_of_a_name_are_one_too_many)
 {
 	ck_assert_int_eq(add("g1", other.path, true), -EEXIST);
-	ck_assert_str_eq(why, "another machine is called g1, too; name this one by -r NAME=REGION");
+	ck_assert_str_eq(why.text,
+			 "another machine is called g1, too; name this one by -r NAME=REGION");
 }
 END_TEST
 
@@ -85,7 +87,7 @@ static const char *const no_names[] = { "a=b", "a\nb", "\033[2J", "a\177" };
 START_TEST(a_name_is_a_word_of_a_command)
 {
 	ck_assert_int_eq(add(no_names[_i], other.path, true), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(why, "its name is no name of a machine"));
+	ck_assert_ptr_nonnull(strstr(why.text, "its name is no name of a machine"));
 }
 END_TEST
 
@@ -97,13 +99,13 @@ START_TEST(a_name_that_is_shown_otherwise_is_told)
 END_TEST
 
 static int keeps(void *arg, const char *name, const char *path, const uint8_t *uuid, uint32_t rings,
-		 char *text, size_t size)
+		 struct xvt_error *because)
 {
 	ck_assert_ptr_eq(arg, &opt);
 	ck_assert_str_eq(path, other.path);
 	ck_assert_ptr_null(uuid);
 	ck_assert_uint_eq(rings, XVT_RINGS_USUAL);
-	snprintf(text, size, "no room");
+	xvt_fail(because, 0, "no room");
 	return !strcmp(name, "kept") ? 1 : !strcmp(name, "full") ? -ENOSPC : 0;
 }
 
@@ -115,7 +117,7 @@ START_TEST(a_keeper_has_the_first_word)
 	ck_assert_int_eq(add("kept", other.path, true), 1);
 	ck_assert_ptr_null(xvt_session_find(s, "kept"));
 	ck_assert_int_eq(add("full", other.path, true), -ENOSPC);
-	ck_assert_str_eq(why, "no room");
+	ck_assert_str_eq(why.text, "no room");
 	ck_assert_int_eq(add("web", other.path, true), 0);
 }
 END_TEST
@@ -131,12 +133,12 @@ START_TEST(descriptors_are_kept_for_machines_that_are_named)
 	few = before;
 	few.rlim_cur = (rlim_t)next + 2;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-	ck_assert_int_eq(xvt_machine_add_found(s, NULL, &c, why, sizeof(why)), -EMFILE);
-	ck_assert_ptr_nonnull(strstr(why, "too few descriptors are left"));
+	ck_assert_int_eq(xvt_machine_add_found(s, NULL, &c, &why), -EMFILE);
+	ck_assert_ptr_nonnull(strstr(why.text, "too few descriptors are left"));
 	c.named = true;
 	few.rlim_cur = (rlim_t)next + 8;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-	ck_assert_int_eq(xvt_machine_add_found(s, NULL, &c, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_machine_add_found(s, NULL, &c, &why), 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 END_TEST
@@ -279,7 +281,7 @@ START_TEST(a_look_changes_nothing)
 	region_file_hdr(&other)->ring_count = 60000;
 	xvt_region_look(other.path, &look);
 	ck_assert_int_ne(look.err, 0);
-	ck_assert_str_ne(look.why, "");
+	ck_assert_str_ne(look.why.text, "");
 	ck_assert_uint_eq(look.rings + look.ring_bytes, 0);
 	memset(other.map, 0, 4096);
 	xvt_region_look(other.path, &look);

@@ -85,7 +85,7 @@ static const struct xvt_server_ops ops = { .answer = answer, .act = act };
 
 static void setup(void)
 {
-	char why[256];
+	struct xvt_error why;
 
 	acts = refused = pieces = 0;
 	act_takes_time = false;
@@ -93,7 +93,7 @@ static void setup(void)
 	open_before = open_descriptors();
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
 	path = scratch_path("control");
-	ck_assert_int_eq(xvt_control_open(&control, loop, path, &ops, &loop, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_control_open(&control, loop, path, &ops, &loop, &why), 0);
 	ck_assert_str_eq(xvt_server_listener(control)->path, path);
 }
 
@@ -117,7 +117,7 @@ struct asker {
 	size_t lines;
 	size_t bytes;
 	bool wrong;
-	char why[256];
+	struct xvt_error why;
 };
 
 static int on_line(void *arg, const char *line, size_t len)
@@ -138,7 +138,7 @@ static void *ask(void *arg)
 {
 	struct asker *a = arg;
 
-	a->result = xvt_control_ask(path, a->line, ANSWER_MS, on_line, a, a->why, sizeof(a->why));
+	a->result = xvt_control_ask(path, a->line, ANSWER_MS, on_line, a, &a->why);
 	__atomic_store_n(&a->done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -164,7 +164,7 @@ static void ask_and_serve(const char *line, size_t lines)
 
 	begin(&a, line);
 	serve(&a);
-	ck_assert_msg(!a.result, "%s", a.why);
+	ck_assert_msg(!a.result, "%s", a.why.text);
 	ck_assert_uint_eq(a.lines, lines);
 	ck_assert(!a.wrong);
 }
@@ -179,10 +179,10 @@ END_TEST
 
 static int connect_raw(void)
 {
-	char why[256];
-	int sock = xvt_socket_connect(path, why, sizeof(why));
+	struct xvt_error why;
+	int sock = xvt_socket_connect(path, &why);
 
-	ck_assert_msg(sock >= 0, "%s", why);
+	ck_assert_msg(sock >= 0, "%s", why.text);
 	return sock;
 }
 
@@ -331,7 +331,7 @@ START_TEST(a_change_waits_for_the_pass)
 	ck_assert_uint_eq(acts, 0);
 	ask_and_serve("hello", 1); /* which serves the change as well */
 	serve(&a);
-	ck_assert_msg(!a.result, "%s", a.why);
+	ck_assert_msg(!a.result, "%s", a.why.text);
 	ck_assert_uint_eq(a.lines, 1);
 	ck_assert(!a.wrong);
 	ck_assert_uint_eq(acts, 1);
@@ -420,14 +420,15 @@ END_TEST
 /* Fills all places it can get, and holds them. */
 static int crowd(void)
 {
-	char why[256], byte;
+	char byte;
+	struct xvt_error why;
 	int first = -1, i;
 
 	for (i = 0; i < CLIENTS; i++) {
-		int sock = xvt_socket_connect(path, why, sizeof(why));
+		int sock = xvt_socket_connect(path, &why);
 
 		while (sock == -EAGAIN) /* the backlog is full until the loop has run */
-			sock = xvt_socket_connect(path, why, sizeof(why));
+			sock = xvt_socket_connect(path, &why);
 		if (sock < 0 || send(sock, "x", 1, 0) != 1)
 			return 1;
 		first = first < 0 ? sock : first;
@@ -502,7 +503,7 @@ START_TEST(it_answers_while_the_sink_waits)
 	ck_assert_uint_gt(xvt_file_sink_base(sink)->waited_ns(xvt_file_sink_base(sink)), 0);
 	ck_assert_int_eq(xvt_file_sink_close(sink), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
-	ck_assert_msg(!d.a.result, "%s", d.a.why);
+	ck_assert_msg(!d.a.result, "%s", d.a.why.text);
 	ck_assert_uint_eq(d.a.lines, 1);
 	ck_assert_uint_eq(d.drained, all);
 	close(d.pipe);
@@ -524,9 +525,9 @@ static bool is_there(const char *name)
 static void leave_stale(const char *name)
 {
 	struct xvt_listener l;
-	char why[256];
+	struct xvt_error why;
 
-	ck_assert_int_eq(xvt_socket_listen(&l, name, 0, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&l, name, 0, &why), 0);
 	close(l.fd);
 	close(l.spare);
 	free(l.path);
@@ -543,7 +544,8 @@ static const char *in_run(const char *name)
 START_TEST(what_killed_recorders_left_is_removed)
 {
 	static const char *const others[] = { "record-2", "record-3", "record-4.4", "somebody" };
-	char why[256], own[32];
+	char own[32];
+	struct xvt_error why;
 	struct xvt_server *ours;
 	struct xvt_listener live;
 	unsigned int i;
@@ -552,13 +554,13 @@ START_TEST(what_killed_recorders_left_is_removed)
 	ck_assert_int_eq(setenv("XVTRACE_RUN_DIR", scratch_path("run"), 1), 0);
 	ck_assert_int_eq(mkdir(scratch_path("run"), 0755), 0);
 	leave_stale(in_run("record-1"));
-	ck_assert_int_eq(xvt_socket_listen(&live, in_run("record-2"), 0, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&live, in_run("record-2"), 0, &why), 0);
 	fd = open(in_run("record-3"), O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	leave_stale(in_run("record-4.4"));
 	leave_stale(in_run("somebody"));
-	ck_assert_int_eq(xvt_control_open(&ours, loop, NULL, &ops, &loop, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_control_open(&ours, loop, NULL, &ops, &loop, &why), 0);
 	ck_assert(!is_there(in_run("record-1")));
 	snprintf(own, sizeof(own), "record-%d", (int)getpid());
 	ck_assert_str_eq(xvt_server_listener(ours)->path, in_run(own));
@@ -579,15 +581,15 @@ START_TEST(only_what_is_ours_is_removed)
 {
 	const char *name = scratch_path("mine");
 	struct xvt_listener l, other;
-	char why[256];
+	struct xvt_error why;
 	int fd;
 
-	ck_assert_int_eq(xvt_socket_listen(&l, name, 0, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_socket_listen(&l, name, 0, &why), 0);
 	ck_assert_int_eq(unlink(name), 0);
 	fd = open(name, O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
-	ck_assert_int_eq(xvt_socket_listen(&other, name, 0, why, sizeof(why)), -EEXIST);
+	ck_assert_int_eq(xvt_socket_listen(&other, name, 0, &why), -EEXIST);
 	ck_assert(is_there(name));
 	ck_assert_int_eq(unlink(name), 0);
 	leave_stale(name);
@@ -599,17 +601,17 @@ END_TEST
 
 START_TEST(a_place_is_taken_once)
 {
-	char why[256], long_path[256];
+	char long_path[256];
+	struct xvt_error why;
 	struct xvt_server *other;
 
-	ck_assert_int_eq(xvt_control_open(&other, loop, path, &ops, &loop, why, sizeof(why)),
-			 -EADDRINUSE);
-	ck_assert_ptr_nonnull(strstr(why, "already"));
+	ck_assert_int_eq(xvt_control_open(&other, loop, path, &ops, &loop, &why), -EADDRINUSE);
+	ck_assert_ptr_nonnull(strstr(why.text, "already"));
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = 0;
-	ck_assert_int_eq(xvt_control_open(&other, loop, long_path, &ops, &loop, why, sizeof(why)),
+	ck_assert_int_eq(xvt_control_open(&other, loop, long_path, &ops, &loop, &why),
 			 -ENAMETOOLONG);
-	ck_assert_ptr_nonnull(strstr(why, "bytes"));
+	ck_assert_ptr_nonnull(strstr(why.text, "bytes"));
 	ask_and_serve("hello", 1);
 }
 END_TEST

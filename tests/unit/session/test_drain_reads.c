@@ -215,7 +215,8 @@ END_TEST
 
 START_TEST(a_file_that_can_only_be_mapped_is_refused)
 {
-	char path[64], why[256];
+	char path[64];
+	struct xvt_error why;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", rec.vm->region.fd);
@@ -223,8 +224,8 @@ START_TEST(a_file_that_can_only_be_mapped_is_refused)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(dup2(fd, rec.vm->region.fd), rec.vm->region.fd);
 	close(fd);
-	ck_assert_int_eq(xvt_vm_try_attach(s, rec.vm, why, sizeof(why)), -EBADF);
-	ck_assert_ptr_nonnull(strstr(why, "--drain mapped"));
+	ck_assert_int_eq(xvt_vm_try_attach(s, rec.vm, &why), -EBADF);
+	ck_assert_ptr_nonnull(strstr(why.text, "--drain mapped"));
 }
 END_TEST
 

@@ -342,7 +342,8 @@ static int ask_at_the_end(struct xvt_sink *sink)
 	struct xvt_json *j = xvt_json_new();
 	struct xvt_json_value *v;
 	uint32_t vm = 0, ring = 0;
-	char why[128], *line;
+	char *line;
+	struct xvt_error why;
 	size_t len;
 
 	(void)sink;
@@ -351,8 +352,8 @@ static int ask_at_the_end(struct xvt_sink *sink)
 		;
 	line = xvt_json_line(j, &len);
 	ck_assert_ptr_nonnull(line);
-	v = xvt_json_parse(line, len, why, sizeof(why));
-	ck_assert_msg(v != NULL, "%s", why);
+	v = xvt_json_parse(line, len, &why);
+	ck_assert_msg(v != NULL, "%s", why.text);
 	ck_assert(xvt_json_u64(xvt_json_get(v, "bytes"), &told_bytes));
 	ck_assert(xvt_json_bool(xvt_json_get(v, "ending"), &told_ending));
 	xvt_json_forget(v);
@@ -381,15 +382,16 @@ static uint64_t undrained_of_first(void)
 	const struct xvt_json_value *of;
 	struct xvt_json_value *v;
 	uint32_t vm = 0, ring = 0;
-	char why[128], *line;
+	char *line;
+	struct xvt_error why;
 	uint64_t bytes;
 	size_t len;
 
 	ck_assert(xvt_session_status_vm(s, &vm, &ring, j));
 	line = xvt_json_line(j, &len);
 	ck_assert_ptr_nonnull(line);
-	v = xvt_json_parse(line, len, why, sizeof(why));
-	ck_assert_msg(v != NULL, "%s", why);
+	v = xvt_json_parse(line, len, &why);
+	ck_assert_msg(v != NULL, "%s", why.text);
 	of = xvt_json_at(xvt_json_get(v, "rings"), 0);
 	ck_assert(xvt_json_u64(xvt_json_get(of, "undrained_bytes"), &bytes));
 	xvt_json_forget(v);

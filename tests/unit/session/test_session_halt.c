@@ -106,14 +106,14 @@ END_TEST
 START_TEST(it_stays_so_until_it_is_started)
 {
 	struct xvt_vm *as = rec.vm;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	xvt_session_vm_stop(rec.vm, UID);
 	until_stopped(rec.vm);
 	/* Another file under its path. */
 	ck_assert_int_eq(unlink(rec.vm->path), 0);
 	xvt_session_look_for_files(s, xvt_clock_read());
-	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, &why), 0);
 	ck_assert_ptr_null(as);
 	ck_assert_uint_eq(starts, 1);
 	ck_assert(!xvt_session_vm_is_stopped(rec.vm));
@@ -124,7 +124,7 @@ END_TEST
 START_TEST(it_is_another_machine_then)
 {
 	struct xvt_vm *as;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	xvt_session_vm_stop(rec.vm, UID);
 	until_stopped(rec.vm);
@@ -132,7 +132,7 @@ START_TEST(it_is_another_machine_then)
 	xvt_session_look_for_files(s, xvt_clock_read());
 	ck_assert_uint_eq(s->nr_vms, 1);
 	ck_assert_ptr_eq(match("g1"), rec.vm);
-	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, &why), 0);
 	ck_assert_uint_eq(starts, 1);
 	ck_assert_str_eq(as->name, "g1.2");
 	ck_assert_uint_eq(as->phase, XVT_VM_ATTACHED);
@@ -148,7 +148,7 @@ START_TEST(it_is_another_machine_then)
 	xvt_session_vm_stop(as, UID);
 	until_stopped(as);
 	ck_assert_int_eq(claim(), 0);
-	ck_assert_int_eq(xvt_session_vm_start(as, UID, &as, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_start(as, UID, &as, &why), 0);
 	ck_assert_str_eq(as->name, "g1.3");
 }
 END_TEST
@@ -179,7 +179,7 @@ START_TEST(a_pause_counts_where_it_is_recorded)
 {
 	struct xvt_vm *vm = rec.vm, *as;
 	uint64_t most_ns = 9 * SECOND_NS;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	vm->begin_clock -= ticks(s, SECOND_NS);
 	report(vm, XVT_VMM_RUNNING);
@@ -189,7 +189,7 @@ START_TEST(a_pause_counts_where_it_is_recorded)
 	until_stopped(vm);
 	pass_time(vm, 5 * SECOND_NS);
 	ck_paused(vm, 5 * SECOND_NS, most_ns);
-	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, &why), 0);
 	ck_assert(xvt_vm_is_paused(as));
 	pass_time(as, 5 * SECOND_NS);
 	ck_paused(as, 5 * SECOND_NS, most_ns);
@@ -204,7 +204,7 @@ END_TEST
 START_TEST(a_pause_that_is_not_recorded_counts_nothing)
 {
 	struct xvt_vm *vm = rec.vm, *as;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	report(vm, XVT_VMM_RUNNING);
 	xvt_session_vm_stop(vm, UID);
@@ -212,7 +212,7 @@ START_TEST(a_pause_that_is_not_recorded_counts_nothing)
 	report(vm, XVT_VMM_STOPPED);
 	pass_time(vm, 5 * SECOND_NS);
 	ck_paused(vm, 0, 0);
-	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, &why), 0);
 	ck_assert(xvt_vm_is_paused(as));
 	pass_time(as, 5 * SECOND_NS);
 	report(vm, XVT_VMM_RUNNING);
@@ -222,7 +222,7 @@ START_TEST(a_pause_that_is_not_recorded_counts_nothing)
 	xvt_session_vm_stop(as, UID);
 	until_stopped(as);
 	report(vm, XVT_VMM_RUNNING);
-	ck_assert_int_eq(xvt_session_vm_start(as, UID, &as, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_start(as, UID, &as, &why), 0);
 	ck_assert(!xvt_vm_is_paused(as));
 	ck_paused(as, 0, 0);
 }
@@ -232,14 +232,14 @@ START_TEST(what_prevents_a_start_leaves_it_stopped)
 {
 	struct xvt_host_region region;
 	struct xvt_vm *as;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	xvt_session_vm_stop(rec.vm, UID);
 	until_stopped(rec.vm);
 	ck_assert_int_eq(xvt_host_region_open(&region, rec.vm->path, true), 0);
 	ck_assert_int_eq(xvt_host_region_claim(&region, 0), 0);
-	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, why, sizeof(why)), -EBUSY);
-	ck_assert_ptr_nonnull(strstr(why, "another xvtrace"));
+	ck_assert_int_eq(xvt_session_vm_start(rec.vm, UID, &as, &why), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(why.text, "another xvtrace"));
 	ck_assert(xvt_session_vm_is_stopped(rec.vm));
 	ck_assert_uint_eq(s->nr_vms, 1);
 	ck_assert_uint_eq(starts, 0);
@@ -265,11 +265,11 @@ START_TEST(one_without_a_guest_is_stopped_at_once)
 	const char *path = scratch_path("blank");
 	const int before = open_descriptors(), fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	struct xvt_vm *vm;
-	char why[256];
+	struct xvt_error why;
 
 	ck_assert_int_eq(ftruncate(fd, RECORDING_REGION_SIZE), 0);
 	close(fd);
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	vm = match("g2");
 	ck_assert_uint_eq(vm->phase, XVT_VM_WAITING);
 	xvt_session_vm_stop(vm, UID);

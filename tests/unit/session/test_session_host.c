@@ -75,7 +75,7 @@ static void setup(void)
 					   .memory_bytes = 64 << 20,
 					   .join_timeout_ns = 1,
 					   .stall_timeout_ns = 60 * SECOND_NS };
-	char why[256];
+	struct xvt_error why;
 
 	memset(made, 0, sizeof(made));
 	memset(taken, 0, sizeof(taken));
@@ -85,7 +85,7 @@ static void setup(void)
 	read_err = 0;
 	recording_begin(&rec, 1, &opt);
 	s = rec.s;
-	ck_assert_int_eq(xvt_session_host_attach(s, &source, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_host_attach(s, &source, &why), 0);
 	host = xvt_session_host_vm(s);
 	ck_assert_ptr_nonnull(host);
 }
@@ -352,10 +352,10 @@ START_TEST(a_machine_of_the_same_name_is_refused)
 						.page = page_of,
 						.lost = lost_of,
 						.record = record };
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
-	ck_assert_int_eq(xvt_session_host_attach(s, &source, why, sizeof(why)), -EEXIST);
-	ck_assert_str_ne(why, "");
+	ck_assert_int_eq(xvt_session_host_attach(s, &source, &why), -EEXIST);
+	ck_assert_str_ne(why.text, "");
 	ck_assert_uint_eq(xvt_session_alive(s), 1);
 	ck_assert_uint_eq(xvt_session_present(s), 2);
 }

@@ -102,11 +102,12 @@ static void unmap(struct ftrace_ring *ring)
 
 static struct xvt_vm *add_claim(const char *name, const char *file, bool offset, const char *claim)
 {
-	char path[4096], why[512] = "";
+	char path[4096];
+	struct xvt_error why = { "" };
 
 	snprintf(path, sizeof(path), "ftrace:%s%s%s", scratch_path(file), offset ? "@8192" : "",
 		 claim);
-	ck_assert_msg(!xvt_session_add(s, name, path, NULL, true, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_session_add(s, name, path, NULL, true, &why), "%s", why.text);
 	return xvt_session_find(s, name);
 }
 
@@ -809,10 +810,11 @@ START_TEST(a_path_that_is_none_is_refused)
 {
 	static const char *const specs[] = { "ftrace:", "ftrace:/dev/shm/x@5", "ftrace:@4096",
 					     "ftrace:/dev/shm/x@4096t" };
-	char why[512] = "";
+	struct xvt_error why = { "" };
 
-	ck_assert_int_eq(xvt_session_add(s, "x", specs[_i], NULL, true, why, sizeof(why)), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(why, strchr(specs[_i], 'x') ? "is no offset" : "ftrace:FILE"));
+	ck_assert_int_eq(xvt_session_add(s, "x", specs[_i], NULL, true, &why), -EINVAL);
+	ck_assert_ptr_nonnull(
+		strstr(why.text, strchr(specs[_i], 'x') ? "is no offset" : "ftrace:FILE"));
 	ck_assert_ptr_null(xvt_session_find(s, "x"));
 }
 END_TEST
@@ -827,13 +829,14 @@ START_TEST(a_ring_is_of_one_machine)
 		     { "@8K,kernel=6.12.1-a", "its ring is that of g" },
 		     { "", "its ring may be that of g" },
 		     { "@12K", NULL } };
-	char path[4096], why[512] = "";
+	struct xvt_error why = { "" };
+	char path[4096];
 	int err;
 
 	snprintf(path, sizeof(path), "ftrace:%s%s", scratch_path("ring"), same[_i].at);
-	err = xvt_session_add(s, "other", path, NULL, true, why, sizeof(why));
+	err = xvt_session_add(s, "other", path, NULL, true, &why);
 	ck_assert_int_eq(err, same[_i].why ? -EBUSY : 0);
-	ck_assert(!same[_i].why || strstr(why, same[_i].why));
+	ck_assert(!same[_i].why || strstr(why.text, same[_i].why));
 }
 END_TEST
 
@@ -849,7 +852,8 @@ static size_t border; /* of the newest file of the recording */
 static void store_kernel(const char *build_id, const char *release, const char *event,
 			 unsigned int size)
 {
-	char kernel[128], text[512], why[512] = "", rest[16] = "";
+	char kernel[128], text[512], rest[16] = "";
+	struct xvt_error why = { "" };
 	struct xvt_formats f;
 	const char *reason;
 
@@ -866,7 +870,7 @@ static void store_kernel(const char *build_id, const char *release, const char *
 		 event, FTRACE_RING_TYPE, rest, size);
 	ck_assert_int_eq(xvt_formats_begin(&f, build_id, kernel, "import", &reason), 0);
 	ck_assert_int_eq(xvt_formats_add(&f, "test", event, text, strlen(text), &reason), 0);
-	ck_assert_msg(!xvt_formats_cache_store(&f, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_formats_cache_store(&f, &why), "%s", why.text);
 	xvt_formats_free(&f);
 }
 
@@ -1229,13 +1233,13 @@ END_TEST
 
 START_TEST(a_claim_of_a_kernel_that_is_not_known)
 {
-	char path[4096], why[512] = "";
+	char path[4096];
+	struct xvt_error why = { "" };
 
 	snprintf(path, sizeof(path), "ftrace:%s@8192,kernel=%s", scratch_path("ring"),
 		 _i ? "6.12.9" : "");
-	ck_assert_int_eq(xvt_session_add(s, "claimed", path, NULL, true, why, sizeof(why)),
-			 -EINVAL);
-	ck_assert_ptr_nonnull(strstr(why, _i ? "'6.12.9' are known" : "after ,kernel="));
+	ck_assert_int_eq(xvt_session_add(s, "claimed", path, NULL, true, &why), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why.text, _i ? "'6.12.9' are known" : "after ,kernel="));
 }
 END_TEST
 

@@ -146,7 +146,7 @@ static void begin(void)
 						 .stall_timeout_ns = 60 * SECOND_NS };
 	const char *path = scratch_path("relayed");
 	const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	char why[256];
+	struct xvt_error why;
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
@@ -161,8 +161,7 @@ static void begin(void)
 	start_relay();
 	recording_begin_unused(&rec, 1, &opt);
 	s = rec.s;
-	ck_assert_int_eq(
-		xvt_session_add(s, "r", scratch_path("relayed"), NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "r", scratch_path("relayed"), NULL, true, &why), 0);
 	vm = xvt_session_find(s, "r");
 }
 

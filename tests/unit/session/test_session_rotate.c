@@ -183,10 +183,10 @@ static void make_region(const char *path)
 /* A machine comes, says something, and leaves; its file is deleted. The next file is without it. */
 static void comes_and_leaves(const char *path)
 {
-	char why[256];
+	struct xvt_error why;
 	struct xvt_vm *vm;
 
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	vm = xvt_session_find(s, "g2");
 	pass();
 	ck_assert_ptr_nonnull(vm->rings[0]);

@@ -129,7 +129,7 @@ static struct xvt_vm *add_many(void)
 	const char *path = scratch_path("many");
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	struct xvt_geometry g;
-	char why[256];
+	struct xvt_error why;
 	void *map;
 
 	ck_assert_int_ge(fd, 0);
@@ -139,8 +139,7 @@ static struct xvt_vm *add_many(void)
 	close(fd);
 	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
 	munmap(map, size);
-	ck_assert_int_eq(
-		xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, &why), 0);
 	return xvt_session_find(s, "g2");
 }
 

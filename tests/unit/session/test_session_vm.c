@@ -107,20 +107,18 @@ START_TEST(one_whose_rings_find_no_memory_leaves_nothing)
 	const uint64_t region = xvt_region_min_size(MANY_RINGS, XVT_ALIGN_MIN);
 	const size_t vms = s->nr_vms, rings = s->nr_rings;
 	const int descriptors = open_descriptors();
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	/* The region, and half of its rings. */
 	limit_memory(region + MANY_RINGS / 2 * sizeof(struct xvt_ring));
-	ck_assert_int_eq(
-		xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, why, sizeof(why)),
-		-ENOMEM);
+	ck_assert_int_eq(xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, &why),
+			 -ENOMEM);
 	limit_memory(UINT64_MAX);
-	ck_assert_str_eq(why, strerror(ENOMEM));
+	ck_assert_str_eq(why.text, strerror(ENOMEM));
 	ck_assert_uint_eq(s->nr_vms, vms);
 	ck_assert_uint_eq(s->nr_rings, rings);
 	ck_assert_int_eq(open_descriptors(), descriptors);
-	ck_assert_int_eq(
-		xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, &why), 0);
 	ck_assert_uint_eq(s->nr_vms, vms + 1);
 	ck_assert_uint_eq(s->nr_rings, rings + MANY_RINGS);
 }
@@ -132,12 +130,12 @@ START_TEST(one_that_is_no_region_leaves_nothing)
 	const char *path = region_of(1);
 	const int descriptors = open_descriptors();
 	int fd = open(path, O_RDWR);
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	ck_assert_int_eq(pwrite(fd, "nonsense", 8, 0), 8);
 	close(fd);
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -EBADMSG);
-	ck_assert_ptr_nonnull(strstr(why, "not an xvtrace region"));
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(why.text, "not an xvtrace region"));
 	ck_assert_uint_eq(s->nr_vms, 1);
 	ck_assert_int_eq(open_descriptors(), descriptors);
 }
@@ -150,25 +148,25 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 	const size_t rings = s->table.nr_places;
 	const uint32_t next = s->table.next_ring;
 	struct xvt_vm *g3;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 	int fd;
 
 	s->table.next_ring = XVT_EVENT_RING_MASK - 1;
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -EOVERFLOW);
-	ck_assert_ptr_nonnull(strstr(why, "3 rings are too many"));
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), -EOVERFLOW);
+	ck_assert_ptr_nonnull(strstr(why.text, "3 rings are too many"));
 	ck_assert_uint_eq(s->table.next_ring, XVT_EVENT_RING_MASK - 1);
 	ck_assert_uint_eq(s->nr_vms, 1);
 	/* One that was there before its guest formatted it. */
 	fd = open(path, O_RDWR);
 	ck_assert_int_eq(pwrite(fd, "\0\0\0\0\0\0\0", 8, 0), 8);
-	ck_assert_int_eq(xvt_session_add(s, "g3", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g3", path, NULL, true, &why), 0);
 	g3 = xvt_session_find(s, "g3");
 	ck_assert_uint_eq(g3->phase, XVT_VM_WAITING);
 	ck_assert_int_eq(pwrite(fd, &(uint64_t){ XVT_MAGIC }, 8, 0), 8);
 	close(fd);
-	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), -EOVERFLOW);
+	ck_assert_int_eq(xvt_vm_try_attach(s, g3, &why), -EOVERFLOW);
 	s->table.next_ring = next;
-	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_vm_try_attach(s, g3, &why), 0);
 	ck_assert_uint_eq(s->table.nr_places, rings + 3);
 }
 END_TEST
@@ -230,10 +228,10 @@ static void answer_of(struct xvt_vm *vm, int32_t result)
 
 static struct xvt_vm *asked_machine(const char *request)
 {
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
 	s->opt.request = request;
-	ck_assert_int_eq(xvt_session_add(s, "g2", region_of(1), NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", region_of(1), NULL, true, &why), 0);
 	return xvt_session_find(s, "g2");
 }
 
@@ -317,7 +315,7 @@ END_TEST
 START_TEST(a_user_adds_events)
 {
 	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n");
-	char why[256];
+	struct xvt_error why;
 
 	/* Behind what is asked now. */
 	ck_assert_int_eq(xvt_session_vm_ask(g2, "+irq:*\n+a:b\n+c:d\n"), 0);
@@ -326,35 +324,36 @@ START_TEST(a_user_adds_events)
 	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
 	answer_of(g2, 0);
 	answer_of(g2, -EINVAL);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -EAGAIN);
 	answer_of(g2, -ENOENT);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -ENOENT);
-	ck_assert_str_eq(why, "cannot switch on a:b: its kernel has no such event; cannot switch "
-			      "on c:d: its kernel has no such event");
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -ENOENT);
+	ck_assert_str_eq(why.text,
+			 "cannot switch on a:b: its kernel has no such event; cannot switch "
+			 "on c:d: its kernel has no such event");
 	/* When nothing is asked; and after a refusal, what was refused first. */
 	ck_assert_int_eq(xvt_session_vm_ask(g2, "+timer:*\n"), 0);
 	ck_assert_str_eq(asked_of(g2), "+timer:*\n");
 	consent(g2, XVT_HOST_EVENTS_REFUSED);
 	answer_of(g2, -EPERM);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EPERM);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -EPERM);
 	ck_assert_int_eq(xvt_session_vm_ask(g2, "+task:*\n"), 0);
 	ck_assert_str_eq(asked_of(g2), "+timer:*\n");
 	answer_of(g2, 0);
 	ck_assert_str_eq(asked_of(g2), "+task:*\n");
 	look_after(g2, 61 * SECOND_NS);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -ETIMEDOUT);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -ETIMEDOUT);
 	ck_assert_int_eq(xvt_session_vm_ask(g2, "+x:y\n"), 0);
 	ck_assert_str_eq(asked_of(g2), "+task:*\n");
 	answer_of(g2, 0);
 	answer_of(g2, 0);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), 0);
 	/* All of them again, for a new generation. */
 	((struct xvt_region_hdr *)g2->region.map)->generation++;
 	look_for_answer(g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
 	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
 	answer_of(g2, 0);
 	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -EAGAIN);
 }
 END_TEST
 
@@ -392,7 +391,7 @@ START_TEST(an_answer_that_comes_late_counts)
 	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:*\n");
 	const char text[] = "no answer to the request for events, from sched:sched_switch on";
 	const char late[] = "has answered the request for events, from sched:sched_switch on";
-	char why[256];
+	struct xvt_error why;
 
 	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
 	look_after(g2, 61 * SECOND_NS);
@@ -400,7 +399,7 @@ START_TEST(an_answer_that_comes_late_counts)
 	xvt_vm_end_request(s, g2);
 	ck_assert_uint_eq(times_noted(text), 1);
 	ck_assert(!is_noted("the recording ended before the guest answered"));
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -ETIMEDOUT);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -ETIMEDOUT);
 	if (_i) {
 		/* It has begun again, on memory that is new. */
 		((struct xvt_region_hdr *)g2->region.map)->generation++;
@@ -412,9 +411,9 @@ START_TEST(an_answer_that_comes_late_counts)
 	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
 	/* One that has begun again has answered the new request in time. */
 	ck_assert_uint_eq(times_noted(late), _i ? 0 : 1);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), -EAGAIN);
 	answer_of(g2, 0);
-	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), 0);
 	ck_assert_uint_eq(times_noted(text), 1);
 	ck_assert_uint_eq(times_noted(late), _i ? 0 : 1);
 }
@@ -465,9 +464,9 @@ START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 	const size_t rings = s->table.nr_places;
 	struct xvt_vm *g2, *g3;
 	struct xvt_ring_ctl *beyond;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	ck_assert_uint_eq(s->table.nr_places, rings + XVT_RINGS_USUAL);
 	g2 = xvt_session_find(s, "g2");
 	ck_assert_uint_eq(g2->rings_more, 44);
@@ -478,9 +477,8 @@ START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 	xvt_vm_tell_unrecorded(s, g2);
 	ck_assert(is_noted("77 events were attempted in the 44 rings"));
 	/* The host may allow more. */
-	ck_assert_int_eq(xvt_session_add_rings(s, "g3", region_at("more", 300), NULL, true, 300,
-					       why, sizeof(why)),
-			 0);
+	ck_assert_int_eq(
+		xvt_session_add_rings(s, "g3", region_at("more", 300), NULL, true, 300, &why), 0);
 	g3 = xvt_session_find(s, "g3");
 	ck_assert_uint_eq(g3->rings_more, 0);
 	ck_assert_uint_eq(s->table.nr_places, rings + XVT_RINGS_USUAL + 300);
@@ -775,7 +773,8 @@ static void on_absent(void *arg, uint32_t level, const char *name, const char *t
 /* One whose region has no format yet: the reason is in its guest. */
 START_TEST(what_is_not_there_in_time_comes_with_a_hint)
 {
-	char path[300], why[256];
+	char path[300];
+	struct xvt_error why;
 	uint64_t sleep_ns;
 	int fd;
 
@@ -784,7 +783,7 @@ START_TEST(what_is_not_there_in_time_comes_with_a_hint)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
 	close(fd);
-	ck_assert_int_eq(xvt_session_add(s, "late", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "late", path, NULL, true, &why), 0);
 	absent = hints = 0;
 	s->opt.note = on_absent;
 	s->opt.join_timeout_ns = 0;
@@ -1109,7 +1108,8 @@ START_TEST(users_have_equal_shares_whatever_their_machines)
 {
 	const uint64_t memory = s->opt.memory_bytes - s->pool.budget;
 	struct xvt_vm *vm;
-	char name[16], why[256];
+	char name[16];
+	struct xvt_error why;
 	uint32_t i;
 
 	if (geteuid())
@@ -1119,7 +1119,7 @@ START_TEST(users_have_equal_shares_whatever_their_machines)
 
 		snprintf(name, sizeof(name), "many%u", i);
 		ck_assert_int_eq(chown(path, 65534, 65534), 0);
-		ck_assert_int_eq(xvt_session_add(s, name, path, NULL, false, why, sizeof(why)), 0);
+		ck_assert_int_eq(xvt_session_add(s, name, path, NULL, false, &why), 0);
 		ck_assert_int_eq(unlink(path), 0);
 		vm = xvt_session_find(s, name);
 		ck_assert_uint_eq(rec.vm->pool.budget, memory / 2);

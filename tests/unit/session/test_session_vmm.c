@@ -452,14 +452,15 @@ static void ck_phase(const char *phase, const char *ring_phase)
 	struct xvt_json *j = xvt_json_new();
 	uint32_t id = vm->id, ring = 0;
 	struct xvt_json_value *v;
-	char why[128], *line;
+	char *line;
+	struct xvt_error why;
 	size_t len;
 
 	ck_assert(xvt_session_status_vm(s, &id, &ring, j));
 	line = xvt_json_line(j, &len);
 	ck_assert_ptr_nonnull(line);
-	v = xvt_json_parse(line, len, why, sizeof(why));
-	ck_assert_msg(v != NULL, "%s", why);
+	v = xvt_json_parse(line, len, &why);
+	ck_assert_msg(v != NULL, "%s", why.text);
 	ck_assert_str_eq(xvt_json_text(xvt_json_get(v, "phase")), phase);
 	ck_assert_str_eq(
 		xvt_json_text(xvt_json_get(xvt_json_at(xvt_json_get(v, "rings"), 0), "phase")),
@@ -487,12 +488,13 @@ static void ck_left(uint64_t machines, uint64_t events, uint64_t shown)
 	struct xvt_json_value *v;
 	uint64_t number;
 	size_t len;
-	char why[128], *line;
+	char *line;
+	struct xvt_error why;
 
 	xvt_session_status(s, j);
 	line = xvt_json_line(j, &len);
-	v = xvt_json_parse(line, len, why, sizeof(why));
-	ck_assert_msg(v != NULL, "%s", why);
+	v = xvt_json_parse(line, len, &why);
+	ck_assert_msg(v != NULL, "%s", why.text);
 	left = xvt_json_get(v, "left");
 	ck_assert(xvt_json_u64(xvt_json_get(left, "machines"), &number) && number == machines);
 	ck_assert(xvt_json_u64(xvt_json_get(left, "events"), &number) && number == events);
@@ -691,12 +693,12 @@ START_TEST(a_region_that_is_not_formatted)
 	const char *path = scratch_path("empty");
 	struct xvt_vm *g2;
 	struct xvt_vmm_report r = { .event = XVT_VMM_STOPPED };
-	char why[256];
+	struct xvt_error why;
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 
 	ck_assert_int_eq(ftruncate(fd, RECORDING_REGION_SIZE), 0);
 	close(fd);
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	g2 = xvt_session_find(s, "g2");
 	ck_assert_ptr_ne(g2, vm);
 	s->opt.note = NULL;
@@ -728,7 +730,7 @@ START_TEST(a_copied_region_goes_on_where_the_other_one_ended)
 	const uint64_t delivered = 41;
 	struct xvt_ring_host *from = xvt_host_ring_host(&vm->region, 1), *to;
 	struct xvt_vm *g2;
-	char why[256];
+	struct xvt_error why;
 
 	s->opt.note = NULL;
 	drain();
@@ -736,7 +738,7 @@ START_TEST(a_copied_region_goes_on_where_the_other_one_ended)
 	/* What happens to the old one after the pages of the host's words were copied. */
 	xvt_store(&vm->rings[1]->ctl->attempted, delivered);
 	vm->rings[1]->drain.last.attempted = delivered;
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	g2 = xvt_session_find(s, "g2");
 	ck_assert_int_eq(g2->phase, XVT_VM_WAITING);
 	report(XVT_VMM_STOPPED, 0);
@@ -766,14 +768,14 @@ START_TEST(a_copied_region_whose_original_runs_on_is_recorded_with_a_warning)
 {
 	const char *path = scratch_path("copy");
 	struct xvt_vm *g2;
-	char why[256];
+	struct xvt_error why;
 	unsigned int i;
 
 	copy_was_reported = false;
 	s->opt.note = on_copy_note;
 	drain();
 	ck_assert_int_eq(copy_file(scratch_path("region"), path), 0);
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	g2 = xvt_session_find(s, "g2");
 	for (i = 0; i < 1000 && g2->phase == XVT_VM_WAITING; i++)
 		look_again(g2);

@@ -45,16 +45,16 @@ static void connect_both(void)
 	struct xvt_wire wire = { .fd = -1 };
 	int64_t number = -1;
 	uint32_t target;
-	char why[256];
+	struct xvt_error why;
 	int fd;
 
 	unlink(scratch_path("wake"));
 	ck_assert_int_eq(xvt_doorbell_server_open(&server, rec.loop, scratch_path("wake"),
-						  vm->region.fd, 1, why, sizeof(why)),
+						  vm->region.fd, 1, &why),
 			 0);
-	guest = xvt_socket_connect(scratch_path("wake"), why, sizeof(why));
+	guest = xvt_socket_connect(scratch_path("wake"), &why);
 	ck_assert_int_ge(guest, 0);
-	ck_assert_int_eq(xvt_session_wake_add(vm, scratch_path("wake"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_session_wake_add(vm, scratch_path("wake"), &why), 0);
 	for (bell = -1; bell < 0;) {
 		int got = xvt_wire_receive(guest, &wire, &number, &fd);
 

@@ -119,11 +119,10 @@ static size_t read_events(struct xvt_trace *t, struct want *found)
 static struct xvt_trace *open_trace(bool indexed)
 {
 	struct xvt_trace *t;
-	char why[256];
-	int err = indexed ? xvt_trace_open_indexed(&t, path, why, sizeof(why))
-			  : xvt_trace_open(&t, path, why, sizeof(why));
+	struct xvt_error why;
+	int err = indexed ? xvt_trace_open_indexed(&t, path, &why) : xvt_trace_open(&t, path, &why);
 
-	ck_assert_msg(!err, "%s", why);
+	ck_assert_msg(!err, "%s", why.text);
 	return t;
 }
 

@@ -272,12 +272,11 @@ static void write_trace(bool zstd)
 static struct xvt_trace *open_file(const struct synth_sink *from, const char *path, bool indexed)
 {
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_save(from, path);
-	ck_assert_msg(
-		!(indexed ? xvt_trace_open_indexed : xvt_trace_open)(&t, path, why, sizeof(why)),
-		"%s", why);
+	ck_assert_msg(!(indexed ? xvt_trace_open_indexed : xvt_trace_open)(&t, path, &why), "%s",
+		      why.text);
 	return t;
 }
 

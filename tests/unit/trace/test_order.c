@@ -449,10 +449,10 @@ static struct xvt_trace *open_sink(void)
 {
 	const char *path = scratch_path("order.xvt");
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_save(&sink, path);
-	ck_assert_msg(!xvt_trace_open(&t, path, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_trace_open(&t, path, &why), "%s", why.text);
 	return t;
 }
 
@@ -1011,11 +1011,11 @@ START_TEST(a_frozen_trace_of_this_format_is_read)
 	struct xvt_event ev;
 	uint32_t sum = 0;
 	size_t n = 0, own = 0;
-	char why[256];
+	struct xvt_error why;
 
 	if (path)
 		freeze(path);
-	ck_assert_msg(!xvt_trace_open(&t, path ? path : FROZEN, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_trace_open(&t, path ? path : FROZEN, &why), "%s", why.text);
 	for (size_t i = 0; i < t->chunk_count; i++)
 		seen[t->chunks[i].type]++;
 	ck_assert(seen[XVT_CHUNK_RAW] && seen[XVT_CHUNK_ORDER] && seen[XVT_CHUNK_LATE]);

@@ -95,9 +95,8 @@ static int repack(void)
 static struct xvt_trace *open_trace(const char *path, bool indexed)
 {
 	struct xvt_trace *t;
-	char why[256];
-	int err = indexed ? xvt_trace_open_indexed(&t, path, why, sizeof(why))
-			  : xvt_trace_open(&t, path, why, sizeof(why));
+	struct xvt_error why;
+	int err = indexed ? xvt_trace_open_indexed(&t, path, &why) : xvt_trace_open(&t, path, &why);
 
 	ck_assert_int_eq(err, 0);
 	ck_assert_uint_eq(t->damage_count, 0);

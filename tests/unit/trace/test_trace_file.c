@@ -39,18 +39,17 @@ static struct xvt_trace *open_by(bool indexed, const void *bytes, size_t len, in
 	static unsigned int opened;
 	const char *path = scratch_path(opened++ % 2 ? "bytes.xvt" : "other.xvt");
 	struct xvt_trace *t;
-	char why[256] = "";
+	struct xvt_error why = { "" };
 	FILE *f = fopen(path, "wb");
 
 	ck_assert_ptr_nonnull(f);
 	ck_assert_uint_eq(fwrite(bytes, 1, len, f), len);
 	ck_assert_int_eq(fclose(f), 0);
-	*err = indexed ? xvt_trace_open_indexed(&t, path, why, sizeof(why))
-		       : xvt_trace_open(&t, path, why, sizeof(why));
+	*err = indexed ? xvt_trace_open_indexed(&t, path, &why) : xvt_trace_open(&t, path, &why);
 	ck_assert_int_le(*err, 0);
 	ck_assert(!*err == (t != NULL));
 	/* A refusal says why, in one line. */
-	ck_assert(!*err || (why[0] && !strchr(why, '\n')));
+	ck_assert(!*err || (why.text[0] && !strchr(why.text, '\n')));
 	return t;
 }
 

@@ -28,7 +28,7 @@ static void begin(const struct xvt_clock_look *looks, size_t count)
 	struct xvt_trace_writer *w;
 	struct synth_sink sink;
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_init(&sink);
 	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
@@ -42,7 +42,7 @@ static void begin(const struct xvt_clock_look *looks, size_t count)
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	synth_sink_save(&sink, path);
 	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&t, path, &why), 0);
 	ck_assert_int_eq(xvt_bounds_new(&bounds, t), 0);
 	xvt_trace_close(t);
 }

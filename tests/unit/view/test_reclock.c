@@ -404,7 +404,7 @@ static struct xvt_trace *make_trace(const struct setting *s)
 	struct xvt_trace_writer *w;
 	struct synth_sink sink;
 	struct xvt_trace *t;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_init(&sink);
 	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
@@ -423,7 +423,7 @@ static struct xvt_trace *make_trace(const struct setting *s)
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	synth_sink_save(&sink, path);
 	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&t, path, &why), 0);
 	return t;
 }
 

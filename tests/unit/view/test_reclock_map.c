@@ -101,7 +101,7 @@ static void make_map(uint32_t clock_id, uint64_t hz, int64_t knee_ns)
 	const char *path = scratch_path("reclock-map.xvt");
 	struct xvt_trace_writer *w;
 	struct synth_sink sink;
-	char why[256];
+	struct xvt_error why;
 
 	synth_sink_init(&sink);
 	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
@@ -116,7 +116,7 @@ static void make_map(uint32_t clock_id, uint64_t hz, int64_t knee_ns)
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	synth_sink_save(&sink, path);
 	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&trace, path, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&trace, path, &why), 0);
 	ck_assert_int_eq(xvt_reclock_maps_new(&rings, trace), 0);
 	r = &rings[0];
 }

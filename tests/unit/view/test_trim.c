@@ -111,13 +111,13 @@ static void trim(struct xvt_trim how)
 {
 	const char *from = scratch_path("whole.xvt"), *to;
 	struct xvt_trim_part *p;
-	char why[256];
+	struct xvt_error why;
 
 	how.to_ns = how.to_ns ? how.to_ns : ALL;
 	how.wall_to_ns = how.wall_to_ns ? how.wall_to_ns : ALL;
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	save(from);
-	ck_assert_int_eq(xvt_trace_open(&whole, from, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_trace_open(&whole, from, &why), 0);
 	ck_assert_int_eq(xvt_trim_new(&p, &how, whole), 0);
 	synth_sink_init(&sink);
 	ck_assert_int_eq(xvt_trim_write(p, &sink.sink), 0);
@@ -125,7 +125,7 @@ static void trim(struct xvt_trim how)
 	xvt_trim_free(p);
 	to = scratch_path("part.xvt");
 	save(to);
-	ck_assert_msg(!xvt_trace_open(&part, to, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!xvt_trace_open(&part, to, &why), "%s", why.text);
 }
 
 static void teardown(void)

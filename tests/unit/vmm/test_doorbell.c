@@ -59,16 +59,15 @@ static void begin(void)
 
 static void setup(void)
 {
-	char why[256];
+	struct xvt_error why;
 
 	begin();
 	unlink(scratch_path("bell"));
-	ck_assert_int_eq(xvt_socket_listen(&listener, scratch_path("bell"), 0, why, sizeof(why)),
-			 0);
+	ck_assert_int_eq(xvt_socket_listen(&listener, scratch_path("bell"), 0, &why), 0);
 	open_before = open_descriptors();
-	ck_assert_int_eq(xvt_doorbell_open(&bell, loop, scratch_path("bell"), region, on_note, told,
-					   why, sizeof(why)),
-			 0);
+	ck_assert_int_eq(
+		xvt_doorbell_open(&bell, loop, scratch_path("bell"), region, on_note, told, &why),
+		0);
 	server = accept(listener.fd, NULL, NULL);
 	ck_assert_int_ge(server, 0);
 }
@@ -347,18 +346,18 @@ END_TEST
 START_TEST(a_socket_that_is_missing_is_an_error)
 {
 	struct xvt_doorbell *none = NULL;
-	char why[256], longer[200];
+	char longer[200];
+	struct xvt_error why;
 
 	begin();
-	ck_assert_int_eq(xvt_doorbell_open(&none, loop, scratch_path("nobody"), region, on_note,
-					   told, why, sizeof(why)),
-			 -ENOENT);
-	ck_assert_ptr_nonnull(strstr(why, "region serve"));
+	ck_assert_int_eq(
+		xvt_doorbell_open(&none, loop, scratch_path("nobody"), region, on_note, told, &why),
+		-ENOENT);
+	ck_assert_ptr_nonnull(strstr(why.text, "region serve"));
 	memset(longer, 'a', sizeof(longer));
 	longer[sizeof(longer) - 1] = 0;
-	ck_assert_int_eq(
-		xvt_doorbell_open(&none, loop, longer, region, on_note, told, why, sizeof(why)),
-		-ENAMETOOLONG);
+	ck_assert_int_eq(xvt_doorbell_open(&none, loop, longer, region, on_note, told, &why),
+			 -ENAMETOOLONG);
 	ck_assert_ptr_null(none);
 	close(region);
 	xvt_loop_free(loop);
@@ -381,14 +380,14 @@ struct hand {
 
 static void serve(void)
 {
-	char why[256];
+	struct xvt_error why;
 
 	begin();
 	unlink(scratch_path("own"));
 	open_before = open_descriptors();
-	ck_assert_int_eq(xvt_doorbell_server_open(&own, loop, scratch_path("own"), region, VECTORS,
-						  why, sizeof(why)),
-			 0);
+	ck_assert_int_eq(
+		xvt_doorbell_server_open(&own, loop, scratch_path("own"), region, VECTORS, &why),
+		0);
 }
 
 static void unserve(void)
@@ -423,10 +422,10 @@ static int expect(struct hand *h, int64_t want, bool with)
 
 static void join(struct hand *h)
 {
-	char why[256];
+	struct xvt_error why;
 
 	*h = (struct hand){ .wire.fd = -1 };
-	h->sock = xvt_socket_connect(scratch_path("own"), why, sizeof(why));
+	h->sock = xvt_socket_connect(scratch_path("own"), &why);
 	ck_assert_int_ge(h->sock, 0);
 }
 
@@ -622,18 +621,18 @@ END_TEST
 START_TEST(a_place_is_taken_once)
 {
 	struct xvt_doorbell_server *second;
-	char why[256];
+	struct xvt_error why;
 	FILE *f;
 
-	ck_assert_int_eq(xvt_doorbell_server_open(&second, loop, scratch_path("own"), region, 1,
-						  why, sizeof(why)),
-			 -EADDRINUSE);
+	ck_assert_int_eq(
+		xvt_doorbell_server_open(&second, loop, scratch_path("own"), region, 1, &why),
+		-EADDRINUSE);
 	f = fopen(scratch_path("a-file"), "w");
 	ck_assert_ptr_nonnull(f);
 	fclose(f);
-	ck_assert_int_eq(xvt_doorbell_server_open(&second, loop, scratch_path("a-file"), region, 1,
-						  why, sizeof(why)),
-			 -EEXIST);
+	ck_assert_int_eq(
+		xvt_doorbell_server_open(&second, loop, scratch_path("a-file"), region, 1, &why),
+		-EEXIST);
 }
 END_TEST
 
@@ -643,13 +642,12 @@ START_TEST(our_client_and_our_server)
 	struct xvt_doorbell *d;
 	uint32_t target;
 	struct hand guest;
-	char why[256];
+	struct xvt_error why;
 
 	join_and_greet(&guest, 0);
 	expect_bells(&guest, 0, bells);
-	ck_assert_int_eq(xvt_doorbell_open(&d, loop, scratch_path("own"), region, on_note, told,
-					   why, sizeof(why)),
-			 0);
+	ck_assert_int_eq(
+		xvt_doorbell_open(&d, loop, scratch_path("own"), region, on_note, told, &why), 0);
 	while (!xvt_doorbell_ready(d, &target))
 		ck_assert_int_ge(xvt_loop_run(loop, 1000000000u), 0);
 	ck_assert_uint_eq(target, 1u << 16);

@@ -51,9 +51,9 @@ static void teardown(void)
 
 static int begin(struct xvt_vmm **out)
 {
-	char why[256];
+	struct xvt_error why;
 
-	return xvt_libvirt_listen(out, loop, URI, uuid, on_report, &reports, why, sizeof(why));
+	return xvt_libvirt_listen(out, loop, URI, uuid, on_report, &reports, &why);
 }
 
 static void ck_next(unsigned int i, enum xvt_vmm_event event, const char *why)
@@ -72,12 +72,12 @@ START_TEST(a_domain_has_a_device_for_panics_or_none)
 		"</os><devices><panic model='isa'/></devices></domain>";
 	virDomainPtr with = virDomainCreateXML(conn, xml, 0);
 	struct xvt_domain domain;
-	char why[256];
+	struct xvt_error why;
 
 	ck_assert_ptr_nonnull(with);
-	ck_assert_int_eq(xvt_libvirt_find(URI, "panics", &domain, why, sizeof(why)), -ENODEV);
+	ck_assert_int_eq(xvt_libvirt_find(URI, "panics", &domain, &why), -ENODEV);
 	ck_assert(domain.panics);
-	ck_assert_int_eq(xvt_libvirt_find(URI, "test", &domain, why, sizeof(why)), -ENODEV);
+	ck_assert_int_eq(xvt_libvirt_find(URI, "test", &domain, &why), -ENODEV);
 	ck_assert(!domain.panics);
 	virDomainDestroy(with);
 	virDomainFree(with);
@@ -272,21 +272,20 @@ END_TEST
 START_TEST(no_such_domain_and_no_libvirt)
 {
 	struct xvt_loop *another;
-	char why[256];
+	struct xvt_error why;
 
 	uuid[0] ^= 1;
 	ck_assert_int_eq(begin(&vmm), -ENOENT);
 	uuid[0] ^= 1;
 	ck_assert_int_eq(xvt_libvirt_listen(&vmm, loop, "test:///no/such/file", uuid, on_report,
-					    &reports, why, sizeof(why)),
+					    &reports, &why),
 			 -ECONNREFUSED);
-	ck_assert_ptr_nonnull(strstr(why, "no/such/file"));
+	ck_assert_ptr_nonnull(strstr(why.text, "no/such/file"));
 	/* One that failed leaves nothing behind: the next may use another loop, two at a time not.
 	 */
 	ck_assert_int_eq(xvt_loop_new(&another), 0);
-	ck_assert_int_eq(
-		xvt_libvirt_listen(&vmm, another, URI, uuid, on_report, &reports, why, sizeof(why)),
-		0);
+	ck_assert_int_eq(xvt_libvirt_listen(&vmm, another, URI, uuid, on_report, &reports, &why),
+			 0);
 	ck_assert_int_eq(begin(&vmm), -EBUSY);
 	vmm->ops->close(vmm);
 	xvt_loop_free(another);

@@ -51,13 +51,12 @@ static const char *make_socket(const char *name)
 
 static void setup(void)
 {
-	char why[256];
+	struct xvt_error why;
 
 	nr_reports = 0;
 	xvt_qmp_greeting_ms = 60000;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_qmp_listen(&vmm, loop, make_socket("qmp"), on_report, &reports, why,
-					sizeof(why)),
+	ck_assert_int_eq(xvt_qmp_listen(&vmm, loop, make_socket("qmp"), on_report, &reports, &why),
 			 0);
 	server = accept(listener, NULL, NULL);
 	ck_assert_int_ge(server, 0);
@@ -399,15 +398,14 @@ END_TEST
 START_TEST(a_busy_socket_is_a_time_out)
 {
 	struct xvt_vmm *other;
-	char why[256];
+	struct xvt_error why;
 
 	/* The server has its client; the second one waits in the queue without a word. */
 	begin("running", "true");
 	run_until(1);
 	xvt_qmp_greeting_ms = 50;
-	ck_assert_int_eq(xvt_qmp_listen(&other, loop, scratch_path("qmp"), on_report, &reports, why,
-					sizeof(why)),
-			 0);
+	ck_assert_int_eq(
+		xvt_qmp_listen(&other, loop, scratch_path("qmp"), on_report, &reports, &why), 0);
 	ck_gone(1, -ETIMEDOUT, "one QMP client at a time");
 	other->ops->close(other);
 	/* The first one is not disturbed. */
@@ -421,28 +419,28 @@ START_TEST(a_queue_that_is_full)
 {
 	struct xvt_vmm *waiting[8], *none;
 	unsigned int n = 0, i;
-	char why[256];
+	struct xvt_error why;
 	int err;
 
 	for (;;) {
 		ck_assert_uint_lt(n, 8);
 		err = xvt_qmp_listen(&waiting[n], loop, scratch_path("qmp"), on_report, &reports,
-				     why, sizeof(why));
+				     &why);
 		if (err)
 			break;
 		n++;
 	}
 	ck_assert_int_eq(err, -EBUSY);
-	ck_assert_ptr_nonnull(strstr(why, "one client at a time"));
+	ck_assert_ptr_nonnull(strstr(why.text, "one client at a time"));
 	for (i = 0; i < n; i++)
 		waiting[i]->ops->close(waiting[i]);
-	ck_assert_int_eq(xvt_qmp_listen(&none, loop, scratch_path("nobody"), on_report, &reports,
-					why, sizeof(why)),
-			 -ENOENT);
+	ck_assert_int_eq(
+		xvt_qmp_listen(&none, loop, scratch_path("nobody"), on_report, &reports, &why),
+		-ENOENT);
 	ck_assert_int_eq(xvt_qmp_listen(&none, loop,
 					"/a-path-that-is-longer-than-any-address-of-a-socket-can-"
 					"be-whatever-one-does-because-there-are-108-bytes-for-it",
-					on_report, &reports, why, sizeof(why)),
+					on_report, &reports, &why),
 			 -ENAMETOOLONG);
 	ck_assert_uint_eq(nr_reports, 0);
 }
@@ -498,7 +496,8 @@ static void close_place(int which)
 
 static void setup_all(void)
 {
-	char source[256], target[256], why[256];
+	char source[256], target[256];
+	struct xvt_error why;
 	const char *const paths[] = { source, target };
 
 	snprintf(source, sizeof(source), "%s", scratch_path("source"));
@@ -509,12 +508,10 @@ static void setup_all(void)
 	xvt_qmp_greeting_ms = 60000;
 	servers[TARGET] = listeners[TARGET] = -1;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(
-		xvt_qmp_listen_all(&vmm, loop, paths, 2, on_report, &reports, why, sizeof(why)),
-		-ENOENT);
+	ck_assert_int_eq(xvt_qmp_listen_all(&vmm, loop, paths, 2, on_report, &reports, &why),
+			 -ENOENT);
 	open_place(SOURCE);
-	ck_assert_int_eq(
-		xvt_qmp_listen_all(&vmm, loop, paths, 2, on_report, &reports, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_qmp_listen_all(&vmm, loop, paths, 2, on_report, &reports, &why), 0);
 	meet(SOURCE);
 	as(SOURCE);
 	begin("running", "true");
