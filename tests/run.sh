@@ -13,6 +13,7 @@
 #   tests/run.sh commands    the check of compile_commands.json
 #   tests/run.sh docs        the check of the documents
 #   tests/run.sh words       the check of the comments' words
+#   tests/run.sh mutants     the check that mutants are of the sources as they are
 #   tests/run.sh unit        the Check programs
 #   tests/run.sh host        one Check program
 #   tests/run.sh epoll       its suites of the event loop, without io_uring
@@ -173,6 +174,10 @@ words() {
 	one words tests/as-test.sh "comments use the field's words" tests/check-words.sh
 }
 
+mutants() {
+	one mutants tests/as-test.sh "the text of each mutant is in its source" tests/check-mutants.sh
+}
+
 commands() {
 	one commands tests/as-test.sh "compile_commands.json has each C file" tests/check-commands.sh "$BUILD"
 }
@@ -209,6 +214,7 @@ quick() {
 	commands
 	docs
 	words
+	mutants
 	for t in tests/cli/t*.sh; do
 		if grep -q '^# slow: ' "$t"; then
 			left=$((left + 1))
@@ -232,6 +238,7 @@ whole() {
 	commands
 	docs
 	words
+	mutants
 	unit
 	for t in tests/cli/t*.sh; do
 		[ -e "$t" ] && script "cli/$(basename "$t" .sh)" "$t"
@@ -314,6 +321,7 @@ for what in "${@:-fast}"; do
 	commands) commands ;;
 	docs) docs ;;
 	words) words ;;
+	mutants) mutants ;;
 	unit) unit ;;
 	epoll) epoll ;;
 	*/*)
