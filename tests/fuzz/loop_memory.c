@@ -56,6 +56,11 @@ void xvt_loop_free(struct xvt_loop *loop)
 	free(loop);
 }
 
+void xvt_loop_end_threads(struct xvt_loop *loop)
+{
+	(void)loop;
+}
+
 int xvt_loop_uring_err(const struct xvt_loop *loop)
 {
 	(void)loop;
