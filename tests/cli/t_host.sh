@@ -271,6 +271,12 @@ if command -v qemu-system-x86_64 >/dev/null && command -v socat >/dev/null; then
 	rm -f "$work/own"
 	start_named
 	check "a QEMU that is started again" poll stated $qemu "vcpu 0"
+	over() {
+		"$BUILD/tests/tools/xvt-threads" "$work/r.xvt" 2>/dev/null | awk -v a=$first '
+			$2 == a { was[$1] = $6 } $3 == "none" && $6 > was[$1] { over[$1] = 1 }
+			END { for (t in was) { n++; if (!over[t]) exit 1 } exit !n }'
+	}
+	check "what has ended is it no longer" poll over
 	kill -INT $recorder
 	wait $recorder
 	"$BUILD/tests/tools/xvt-threads" "$work/r.xvt" >"$work/threads"
@@ -280,9 +286,7 @@ if command -v qemu-system-x86_64 >/dev/null && command -v socat >/dev/null; then
 		$2 == a && $3 == "vcpu" { at[$4] = $6 }
 		$2 == b && $3 == "vcpu" { second = $6 }
 		END { exit !(at[0] > 0 && at[0] + 1e7 < at[1] && at[1] < second) }' "$work/threads"
-	check "what has ended is it no longer" awk -v a=$first '
-		$2 == a { was[$1] = $6 } $3 == "none" && $6 > was[$1] { over[$1] = 1 }
-		END { for (t in was) { n++; if (!over[t]) exit 1 } exit !n }' "$work/threads"
+	check "which the whole trace has, too" over
 	kill $qemu
 else
 	echo "skip - roles of threads: qemu-system-x86_64 or socat not found"

@@ -42,7 +42,7 @@ recorder() {
 		--control "$work/$1.control" "${@:3}"
 }
 # is_still NAME: a process of that session has stopped at its point; beside load its limit may be over by now
-is_still() { [ -e "$work/$1.mark" ] && { ps -o stat= -s "${of[$1]}" | grep -q '^T' || says "$1" 'did nothing for|has not answered for'; }; }
+is_still() { [ -e "$work/$1.mark" ] && { ps -o stat= -s "${of[$1]}" | grep -q '^T' || says "$1" 'did nothing for|has not answered for|does not answer, since it was stopped'; }; }
 # Its own session has no member but itself once all have ended.
 none_left() { ! pgrep -s "${of[$1]}" >/dev/null; }
 # ended NAME STATUS: it has ended so, and nothing is left behind
