@@ -69,15 +69,16 @@ static pid_t holder_of(int fd)
 
 int xvt_lock_take(int fd, unsigned int wait_ms)
 {
-	const uint64_t end_ns = xvt_monotonic_ns() + wait_ms * (uint64_t)1000000;
+	const uint64_t begin_ns = xvt_monotonic_ns();
 	const struct timespec nap = xvt_timespec(LOOK_NS);
+	uint64_t most_ms = wait_ms;
 	bool left = false;
 	pid_t pid;
 
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK)
 			return -errno;
-		if (xvt_monotonic_ns() >= end_ns)
+		if (xvt_monotonic_ns() - begin_ns >= most_ms * 1000000)
 			return -EBUSY;
 		/* A look at all locks is dear, and the process does not come back. In a PID
 		 * namespace the kernel hides the lock of a process that has ended, as it does that
@@ -87,6 +88,8 @@ int xvt_lock_take(int fd, unsigned int wait_ms)
 			left = pid && xvt_process_has_ended(pid);
 			if (pid && !left)
 				return -EBUSY;
+			if (left && wait_ms)
+				most_ms = XVT_LOCK_LEFT_MS;
 		}
 		nanosleep(&nap, NULL);
 	}

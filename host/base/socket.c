@@ -182,7 +182,7 @@ static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t
 static int listen_when_free(struct xvt_listener *l, const struct sockaddr_un *a, mode_t mode,
 			    struct xvt_error *why)
 {
-	const uint64_t end_ns = xvt_monotonic_ns() + XVT_LOCK_START_MS * (uint64_t)1000000;
+	const uint64_t end_ns = xvt_monotonic_ns() + XVT_LOCK_LEFT_MS * (uint64_t)1000000;
 	const struct timespec nap = xvt_timespec(LOOK_NS);
 	int lock, err;
 
