@@ -135,6 +135,14 @@ static void begin_session(uint64_t join_timeout_ns)
 	vm = add("g", "ring", true);
 }
 
+/* The cache of formats is read when a recording begins. */
+static void begin_again(void)
+{
+	recording_end(&rec);
+	unmap(&g);
+	begin_session(1);
+}
+
 /* The formats that this host knows are none of theirs. */
 static void setup(void)
 {
@@ -1258,9 +1266,7 @@ static void setup_later(void)
 {
 	setup_named();
 	remove_kernel(BUILD_A);
-	recording_end(&rec);
-	unmap(&g);
-	begin_session(1);
+	begin_again();
 }
 
 /* What a reader says of the names of "g". */
@@ -1406,9 +1412,7 @@ END_TEST
 START_TEST(withdrawn_names_stay_withdrawn)
 {
 	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
-	recording_end(&rec);
-	unmap(&g);
-	begin_session(1);
+	begin_again();
 	say_kernel(1, BUILD_A);
 	begin(&g, vm);
 	say_code(PLACE - 0x1000000);
@@ -1429,9 +1433,7 @@ END_TEST
 START_TEST(names_of_the_trace_need_no_cache)
 {
 	store_kernel(BUILD_A, "6.12.1-a", "tick", 0);
-	recording_end(&rec);
-	unmap(&g);
-	begin_session(1);
+	begin_again();
 	say_kernel(1, BUILD_A);
 	begin(&g, vm);
 	write_some(&g, vm, 30);
