@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_query.c - `xvtrace query`: SQL over a trace. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -106,6 +107,21 @@ static void begin_timer(uint64_t ns)
 
 /* -- the statements -------------------------------------------------------------------- */
 
+#define NO_TOKEN "unrecognized token: \""
+
+/* What to do about an error of SQLite, or "". */
+static const char *hint_for(const char *error)
+{
+	if (!strncmp(error, "no such table", 13))
+		return "; xvtrace query FILE .tables lists them";
+	if (!strncmp(error, "no such column", 14))
+		return "; xvtrace query FILE '.schema TABLE' lists those of a table";
+	if (!strncmp(error, NO_TOKEN, strlen(NO_TOKEN)) &&
+	    isdigit((unsigned char)error[strlen(NO_TOKEN)]))
+		return "; times are numbers of ns, without a unit: 1 ms is 1000000";
+	return "";
+}
+
 static int say_failed(const struct query_opts *opts, int err, const struct xvtrace_error *error)
 {
 	switch (err) {
@@ -129,11 +145,7 @@ static int say_failed(const struct query_opts *opts, int err, const struct xvtra
 			  error->text);
 		return XVT_EXIT_USAGE;
 	case -EINVAL:
-		xvt_error("SQL", "%s%s", error->text,
-			  strncmp(error->text, "no such table", 13)
-				  ? ""
-				  : "; SELECT DISTINCT table_name FROM event_types lists those of "
-				    "events");
+		xvt_error("SQL", "%s%s", error->text, hint_for(error->text));
 		return XVT_EXIT_USAGE;
 	default:
 		xvt_error("query", "%s", error->text[0] ? error->text : strerror(-err));
@@ -158,6 +170,34 @@ static void say_doubts(struct xvtrace *trace, const struct xvt_query *q)
 			 "%" PRIu64 " fields have no column, because a table has too many; "
 			 "events.text has their values",
 			 n);
+}
+
+/* -- commands of SQLite's shell --------------------------------------------------------- */
+
+/*
+ * What the command `line`, ".schema stalls", asks for, as SQL in a buffer that the caller frees.
+ * As in SQLite's shell, its argument is a pattern of LIKE. Returns NULL after a message.
+ */
+static char *sql_of(const char *line)
+{
+	char command[16] = "", pattern[128] = "%", *sql = NULL;
+	bool names_alone;
+
+	sscanf(line, "%15s %127[^'\"; \n]", command, pattern);
+	names_alone = !strcmp(command, ".tables");
+	if (!names_alone && strcmp(command, ".schema") != 0) {
+		xvt_error("query",
+			  "%s is no SQL, and of the commands of SQLite's shell there are .tables "
+			  "and .schema; for all of them load xvtrace_sqlite.so there, see "
+			  "xvtrace-query(1)",
+			  command);
+		return NULL;
+	}
+	if (asprintf(&sql, "SELECT name%s FROM tables WHERE name LIKE '%s'",
+		     names_alone ? "" : ", columns", pattern) >= 0)
+		return sql;
+	xvt_error("query", "%s", strerror(ENOMEM));
+	return NULL;
 }
 
 /* Counters of rings are those of a trace that is read as a whole. Others need its index alone. */
@@ -310,6 +350,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct query_opts opts;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status;
+	char *shell_sql = NULL;
+	const char *sql;
 	struct xvtrace_threads threads;
 	struct xvt_workers *workers;
 	struct xvtrace *trace;
@@ -336,6 +378,12 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 				   "things; give one of them");
 		return XVT_EXIT_USAGE;
 	}
+	sql = argv[argc - 1];
+	if (sql[0] == '.') {
+		sql = shell_sql = sql_of(sql);
+		if (!sql)
+			return XVT_EXIT_USAGE;
+	}
 	if (xvt_query_load(&why)) {
 		xvt_error("query", "%s", why.text);
 		return XVT_EXIT_FAIL;
@@ -357,7 +405,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	begin_timer(opts.time_ns);
 	xvt_confine(unfinished != NULL);
 	writer = xvt_beside_writer_of(paths, count);
-	flags = flags_for(argv[argc - 1]);
+	flags = flags_for(sql);
 	if (xvt_open_several(&trace, paths, count, flags, &opts.formats, opts.quiet)) {
 		xvt_workers_end(workers);
 		xvt_pager_end();
@@ -366,7 +414,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!unfinished)
 		xvt_confine_opened();
 	xvt_pager_begin();
-	status = query(&opts, trace, flags, argv[argc - 1]);
+	status = query(&opts, trace, flags, sql);
+	free(shell_sql);
 	xvt_workers_end(workers);
 	xvt_pager_end();
 	status = end_save(opts.save, status);

@@ -3,6 +3,8 @@
 #include "query/parts.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/out.h"
@@ -110,6 +112,41 @@ static int make_threads(struct catalog *c, struct memory *m)
 			add_thread(c, m, i, &thread);
 	}
 	return 0;
+}
+
+/* -- tables --------------------------------------------------------------------------- */
+
+static const struct column table_columns[] = { TEXT_COLUMN("name"), INTEGER_COLUMN("events"),
+					       TEXT_COLUMN("columns") };
+
+static int add_table(struct memory *m, struct table *t)
+{
+	char *list = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&list, &len);
+	int err = to ? table_describe(t) : -ENOMEM;
+
+	for (size_t i = 0; i < t->column_count && !err; i++)
+		fprintf(to, "%s%s", i ? ", " : "", t->columns[i].name);
+	if (to && fclose(to))
+		err = -ENOMEM;
+	if (!err) {
+		memory_str(m, t->name);
+		memory_int(m, !t->facts);
+		memory_text(m, list, len);
+	}
+	free(list);
+	return err;
+}
+
+/* Each table that a statement can name. */
+static int make_tables(struct catalog *c, struct memory *m)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->table_count && !err; i++)
+		err = add_table(m, &c->tables[i]);
+	return err;
 }
 
 /* -- types of events ------------------------------------------------------------------ */
@@ -367,6 +404,7 @@ const struct facts facts_of_trace[] = {
 	FACTS("machines", machine_columns, 4, make_machines),
 	FACTS("rings", ring_columns, 16, make_rings),
 	FACTS("threads", thread_columns, 64, make_threads),
+	FACTS("tables", table_columns, 100, make_tables),
 	FACTS("event_types", type_columns, 1000, make_types),
 	FACTS("losses", loss_columns, 100, make_losses),
 	FACTS("notes", note_columns, 100, make_notes),

@@ -135,6 +135,10 @@ check "runs of vCPUs" gives_runs
 check "notes" gives "SELECT count(*) > 0 FROM notes WHERE state = 'paused'" '[[1]]'
 check "nodes of clocks" gives "SELECT count(*) > 0, count(DISTINCT vm) FROM clock_nodes WHERE bound_ns > 0" '[[1,3]]'
 check "types of events" gives "SELECT field, kind FROM event_types WHERE table_name = 'softirq_entry'" '[["vec","unsigned"]]'
+check "tables, and their columns" gives "SELECT events, columns FROM tables WHERE name IN ('machines', 'softirq_entry') ORDER BY name" '[[0,"vm, number, host, uuid, kernel, recorded_name"],[1,"ts, bound_ns, vm, ring, on_cpu, task_pid, task, xflags, system, vec"]]'
+check ".tables of SQLite's shell" gives ".tables analyze_l%" '[["analyze_latency"],["analyze_losses"],["analyze_loss_causes"]]'
+check ".schema of SQLite's shell, with a semicolon" gives ".schema softirq_entry;" '[["softirq_entry","ts, bound_ns, vm, ring, on_cpu, task_pid, task, xflags, system, vec"]]'
+check ".tables lists all that statements can name" gives "SELECT count(*) FROM tables WHERE name NOT IN (SELECT name FROM pragma_module_list)" '[[0]]'
 check "order: what the bounds leave open is 0" gives 'SELECT "order"(10, 2, 20, 3), "order"(20, 3, 10, 2), "order"(10, 5, 20, 5), "order"(1, NULL, 20, 0), "order"(NULL, 0, 1, 0), "order"(-9223372036854775808, 1, 9223372036854775807, 1)' '[[-1,1,0,0,null,-1]]'
 check "pctl: no value, one value, a value that is no number" gives "SELECT pctl(NULL, 50), pctl(7, 50), pctl('x', 50), pctl(1.5, 1)" '[[null,7,null,1.5]]'
 check "hist: by powers of two" gives "SELECT hist(column1) FROM (VALUES (0), (1), (3), (1024), (-5), (NULL))" '[["[{\"below\":0,\"n\":1},{\"from\":0,\"n\":1},{\"from\":1,\"n\":1},{\"from\":2,\"n\":1},{\"from\":1024,\"n\":1}]"]]'
@@ -201,7 +205,10 @@ check "no SQL, but a trace" refuses 2 'give the SQL behind the trace' "$m"
 check "no SQL" refuses 2 'give the SQL as the last argument'
 check "no such trace" refuses 1 'none.xvt' "$work/none.xvt" 'SELECT 1'
 check "wrong SQL" refuses 2 'SQL: near "selec": syntax error' "$m" 'selec 1'
-check "no such table: how to find those that there are" refuses 2 'no such table: nosuch; SELECT DISTINCT table_name' "$m" 'SELECT * FROM nosuch'
+check "another command of SQLite's shell" refuses 2 '.mode is no SQL, and of the commands of SQLite.s shell' "$m" .mode
+check "no such column: how to find those that there are" refuses 2 "no such column: nocol; xvtrace query FILE '.schema TABLE'" "$m" 'SELECT nocol FROM machines'
+check "a time with a unit" refuses 2 'unrecognized token: "3.5s"; times are numbers of ns' "$m" 'SELECT ts FROM events WHERE ts > 3.5s'
+check "no such table: how to find those that there are" refuses 2 'no such table: nosuch; xvtrace query FILE .tables lists them' "$m" 'SELECT * FROM nosuch'
 check "ATTACH" refuses 2 'may not use ATTACH' "$m" "ATTACH '$work/x.db' AS x"
 check "VACUUM INTO" refuses 2 'may not use ATTACH' "$m" "VACUUM INTO '$work/x.db'"
 check "a pragma that writes" refuses 2 'may not use PRAGMA journal_mode' "$m" "PRAGMA journal_mode = WAL"
