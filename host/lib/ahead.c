@@ -50,31 +50,31 @@ struct xvt_ahead {
 	uint64_t bound_ns; /* of the record given last */
 	/* The thread's, while it runs. */
 	struct xvt_trace *copy;
-	uint64_t walks;		     /* of the trace, when it was copied */
 	struct xvt_reclock *reclock; /* NULL: the cursor is used */
 	const uint64_t *its_bound_ns;
 	struct xvt_cursor cursor;
 	bool has_cursor;
 };
 
+/* The reader shall find damage itself: the thread may be beyond what the reader will read. A copy
+ * whose list of chunks was made anew has damage. */
 static bool is_sound(const struct xvt_ahead *a)
 {
-	return !a->copy->damage_count && a->copy->walks == a->walks;
+	return !a->copy->damage_count;
 }
 
 int xvt_ahead_new(struct xvt_ahead **out, struct xvt_trace *t, bool reclock,
 		  const struct xvtrace_background *by, unsigned int slot)
 {
-	struct xvt_ahead *a = t->damage_count ? NULL : calloc(1, sizeof(*a));
+	struct xvt_ahead *a = calloc(1, sizeof(*a));
 	int err;
 
 	*out = NULL;
 	if (!a)
-		return t->damage_count ? -EAGAIN : -ENOMEM;
+		return -ENOMEM;
 	a->t = t;
 	a->by = *by;
 	a->slot = slot;
-	a->walks = t->walks;
 	for (int i = 0; i < 2; i++)
 		a->batches[i].bytes = malloc(xvt_ahead_batch_bytes + RECORD_MOST);
 	err = a->batches[0].bytes && a->batches[1].bytes ? xvt_trace_copy(&a->copy, t) : -ENOMEM;

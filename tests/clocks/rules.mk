@@ -55,6 +55,12 @@ PROOFS += proof-analyze-mutants
 proof-analyze-mutants: $(BUILD)/tests/host-check
 	$(Q)TABLE=tests/unit/analyze/mutants.txt bash tests/clocks/mutants.sh
 
+# Of the threads by which one trace is read.
+PROOFS += proof-reader-mutants
+.PHONY: proof-reader-mutants
+proof-reader-mutants: $(BUILD)/tests/host-check
+	$(Q)TABLE=tests/unit/lib/mutants.txt bash tests/clocks/mutants.sh
+
 # Of what a recorder does beside its session.
 PROOFS += proof-recorder-mutants
 .PHONY: proof-recorder-mutants

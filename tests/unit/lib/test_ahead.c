@@ -6,12 +6,15 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/workers.h"
 #include "lib/ahead.h"
+#include "lib/parts.h"
 #include "made_trace.h"
 
 static struct xvt_workers *workers;
@@ -54,8 +57,9 @@ static void tell_end(FILE *out, struct xvtrace_reader *r, int end)
 	const struct xvtrace_counts *c;
 	struct xvtrace_damage d;
 	uint64_t events, nameless = xvtrace_reader_nameless(r, 0, &events);
+	const size_t met = xvtrace_damage_count(trace); /* by reading: check finds the rest */
 
-	fprintf(out, "end %d check %d hidden %llu nameless %llu of %llu\n", end,
+	fprintf(out, "end %d met %zu check %d hidden %llu nameless %llu of %llu\n", end, met,
 		xvtrace_check(trace), (unsigned long long)xvtrace_reader_lost_hidden(r),
 		(unsigned long long)nameless, (unsigned long long)events);
 	for (unsigned int i = 0; (c = xvtrace_reader_counts(r, i)); i++)
@@ -142,6 +146,7 @@ START_TEST(damage_is_found_and_told_as_by_a_reader_alone)
 	static const struct choice choices[] = {
 		{ .flags = XVTRACE_BOUND | XVTRACE_STATES },
 		{ .flags = XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES | XVTRACE_COUNTS },
+		{ .flags = XVTRACE_BOUND, .limit = EVENTS / 8 },
 	};
 	unsigned int found = 0;
 
@@ -155,6 +160,41 @@ START_TEST(damage_is_found_and_told_as_by_a_reader_alone)
 		sink.bytes[at] ^= 0x55;
 	}
 	ck_assert_uint_ge(found, 20);
+}
+END_TEST
+
+/* -- the trace cannot be read while the thread runs ------------------------------------ */
+
+static int unreadable;
+
+static void run_unreadable(void *run_arg, unsigned int slot, void (*call)(void *arg), void *arg)
+{
+	const int readable = dup(trace->t->fd);
+
+	(void)run_arg;
+	(void)slot;
+	ck_assert_int_eq(dup2(unreadable, trace->t->fd), trace->t->fd);
+	call(arg);
+	ck_assert_int_eq(dup2(readable, trace->t->fd), trace->t->fd);
+	close(readable);
+}
+
+static void wait_for_none(void *run_arg, unsigned int slot)
+{
+	(void)run_arg;
+	(void)slot;
+}
+
+START_TEST(what_the_thread_cannot_read_the_reader_reads)
+{
+	static const struct choice choice = { .flags = XVTRACE_BOUND };
+
+	xvt_ahead_batch_bytes = 700;
+	background.begin = run_unreadable;
+	background.wait = wait_for_none;
+	unreadable = open("/dev/null", O_WRONLY);
+	compare(&choice);
+	close(unreadable);
 }
 END_TEST
 
@@ -206,6 +246,7 @@ Suite *ahead_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, a_thread_that_fetches_changes_nothing, 0, 3);
 	tcase_add_loop_test(t, damage_is_found_and_told_as_by_a_reader_alone, 0, 3);
+	tcase_add_test(t, what_the_thread_cannot_read_the_reader_reads);
 	tcase_add_loop_test(t, readers_end_while_a_thread_fetches, 0, 3);
 	tcase_add_test(t, what_cannot_be_fetched_ahead_is_refused);
 	suite_add_tcase(s, t);
