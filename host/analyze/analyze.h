@@ -39,9 +39,10 @@ enum xvt_verdict {
 	XVT_PROVEN,
 	XVT_UNTOLD,	  /* the bounds of the times, or losses, leave it open */
 	XVT_NOT_RECORDED, /* events are missing that would tell */
+	XVT_NOT_IN_RANGE, /* the same of a range of time: others of the trace may have them */
 };
 
-/* "proven", "cannot be told", "not recorded" */
+/* "proven", "cannot be told", "not recorded", "none in this range" */
 const char *xvt_verdict_name(enum xvt_verdict v);
 
 /* A thread of the host; with another name it is another one. */
@@ -112,6 +113,7 @@ struct xvt_analyze_options {
 	uint64_t stall_min_ns; /* the same of stalls */
 	size_t stalls_most;    /* so many of the longest are kept at least; 0: 32,768 */
 	bool whole;	       /* the reader has XVTRACE_COUNTS, and all of the trace is read */
+	bool is_range;	       /* the reader reads a range of time */
 	bool rough; /* quantiles are not asked for: the memory does not grow with the events */
 	struct xvt_pair_event first, then;
 	/* Whether lines about this ring are wanted; NULL: all are. */
@@ -204,7 +206,7 @@ struct xvt_line {
 	 * used again before, so that they may be of either begin. */
 	uint64_t no_end, no_begin, repeated;
 	enum xvt_verdict verdict;
-	const char *needs; /* NOT_RECORDED: the option that records it */
+	const char *needs; /* NOT_RECORDED, NOT_IN_RANGE: the option that records it */
 };
 
 /* Whether such a line has own parts at all. */

@@ -140,11 +140,9 @@ static int end_vcpu(struct xvt_analyze *a, struct vcpu *v)
 			/* unknown: before the first of them, or behind a loss */
 			l->verdict = XVT_UNTOLD;
 		} else if (l->kind[0] == 'u') {
-			l->verdict = XVT_NOT_RECORDED;
-			l->needs = NEEDS_SWITCHES;
+			line_lacks(a, l, NEEDS_SWITCHES);
 		} else if (l->thread && l->thread->tid == -1) {
-			l->verdict = XVT_NOT_RECORDED;
-			l->needs = NEEDS_HOST;
+			line_lacks(a, l, NEEDS_HOST);
 		}
 	}
 	return err;

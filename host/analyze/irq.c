@@ -73,8 +73,7 @@ static int end(struct xvt_analyze *a)
 		line = line_of(a, XVT_ANALYZE_IRQ, "irq", g->machine, NULL, NULL, "handlers");
 		if (!line)
 			return -ENOMEM;
-		line->verdict = XVT_NOT_RECORDED;
-		line->needs = "the guest's interrupts, entries and exits (record -e irq)";
+		line_lacks(a, line, "the guest's interrupts, entries and exits (record -e irq)");
 	}
 	return 0;
 }

@@ -339,8 +339,7 @@ static int need(struct xvt_analyze *a, const struct xvtrace_machine *m, const st
 
 	if (!l)
 		return -ENOMEM;
-	l->verdict = XVT_NOT_RECORDED;
-	l->needs = needs;
+	line_lacks(a, l, needs);
 	return 0;
 }
 
@@ -370,14 +369,15 @@ static int end_machine(struct xvt_analyze *a, const struct guest *g)
 }
 
 /* A line without a duration proves nothing. */
-static void judge_none(const struct latency *latency, struct xvt_line *l)
+static void judge_none(const struct xvt_analyze *a, struct xvt_line *l)
 {
-	if (l->untold || (strcmp(l->kind, "task_wake") == 0 && l->no_begin)) {
+	const bool injected = strcmp(l->kind, "accept_inject") == 0 && l->no_begin;
+
+	if (l->untold || (strcmp(l->kind, "task_wake") == 0 && l->no_begin) ||
+	    (injected && a->latency->accepts))
 		l->verdict = XVT_UNTOLD;
-	} else if (strcmp(l->kind, "accept_inject") == 0 && l->no_begin) {
-		l->verdict = latency->accepts ? XVT_UNTOLD : XVT_NOT_RECORDED;
-		l->needs = latency->accepts ? NULL : NEEDS_KVM;
-	}
+	else if (injected)
+		line_lacks(a, l, NEEDS_KVM);
 }
 
 static int end(struct xvt_analyze *a)
@@ -390,7 +390,7 @@ static int end(struct xvt_analyze *a)
 		struct xvt_line *l = a->lines.v[i];
 
 		if (l->analysis == XVT_ANALYZE_LATENCY && !l->wall.n)
-			judge_none(a->latency, l);
+			judge_none(a, l);
 	}
 	return err;
 }

@@ -11,7 +11,8 @@
 
 const char *xvt_verdict_name(enum xvt_verdict v)
 {
-	static const char *const names[] = { "proven", "cannot be told", "not recorded" };
+	static const char *const names[] = { "proven", "cannot be told", "not recorded",
+					     "none in this range" };
 
 	return names[v];
 }
@@ -291,4 +292,10 @@ void lines_fini(struct lines *l)
 	free(l->v);
 	free(l->slots);
 	free(l->found);
+}
+
+void line_lacks(const struct xvt_analyze *a, struct xvt_line *line, const char *needs)
+{
+	line->verdict = a->options.is_range ? XVT_NOT_IN_RANGE : XVT_NOT_RECORDED;
+	line->needs = needs;
 }

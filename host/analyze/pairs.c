@@ -407,8 +407,10 @@ static int end(struct xvt_analyze *a)
 
 		if (l->wall.n || (strcmp(l->kind, "message") != 0 && strcmp(l->kind, "pair") != 0))
 			continue;
-		l->verdict = l->untold || l->repeated ? XVT_UNTOLD : XVT_NOT_RECORDED;
-		l->needs = l->untold || l->repeated ? NULL : "the other end of each, with its key";
+		if (l->untold || l->repeated)
+			l->verdict = XVT_UNTOLD;
+		else
+			line_lacks(a, l, "the other end of each, with its key");
 	}
 	return err;
 }

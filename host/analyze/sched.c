@@ -68,8 +68,7 @@ static int need(struct xvt_analyze *a, const struct guest *g, const char *kind, 
 
 	if (!line)
 		return -ENOMEM;
-	line->verdict = XVT_NOT_RECORDED;
-	line->needs = needs;
+	line_lacks(a, line, needs);
 	return 0;
 }
 

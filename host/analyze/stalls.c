@@ -81,7 +81,7 @@ static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct v
 	if (s->cause != XVT_CAUSE_PREEMPTED && s->cause != XVT_CAUSE_WAITS)
 		s->verdict = XVT_PROVEN;
 	else if (s->most && s->most->tid == -1)
-		s->verdict = XVT_NOT_RECORDED;
+		s->verdict = a->options.is_range ? XVT_NOT_IN_RANGE : XVT_NOT_RECORDED;
 }
 
 static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i)
@@ -154,8 +154,7 @@ static int end(struct xvt_analyze *a)
 			continue;
 		/* Those that are there are stalls of handlers. */
 		if (line->wall.n && !a->guests[v->ring->machine->number].switches) {
-			line->verdict = XVT_NOT_RECORDED;
-			line->needs = NEEDS_SWITCHES;
+			line_lacks(a, line, NEEDS_SWITCHES);
 		}
 	}
 	return 0;

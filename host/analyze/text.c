@@ -135,6 +135,8 @@ static void put_stall(struct xvt_out *o, const struct xvt_stall *s)
 	put_cause(o, s);
 	if (s->verdict == XVT_NOT_RECORDED)
 		xvt_out_str(o, "; not recorded: record --host sched");
+	else if (s->verdict == XVT_NOT_IN_RANGE)
+		xvt_out_str(o, "; before this range, or not recorded: record --host sched");
 	else if (s->verdict == XVT_UNTOLD)
 		xvt_out_str(o, "; cannot be told: there were too many threads");
 	xvt_out_char(o, '\n');
@@ -315,7 +317,9 @@ static void put_hist(struct xvt_out *o, const struct xvt_figure *f)
 static void put_verdict(struct xvt_out *o, const struct xvt_line *l)
 {
 	xvt_out_printf(o, "  %s", xvt_verdict_name(l->verdict));
-	if (l->verdict == XVT_NOT_RECORDED && l->needs)
+	if (l->verdict == XVT_NOT_IN_RANGE)
+		xvt_out_str(o, ", or not recorded");
+	if (l->verdict >= XVT_NOT_RECORDED && l->needs)
 		xvt_out_printf(o, ": %s", l->needs);
 	xvt_out_char(o, '\n');
 }

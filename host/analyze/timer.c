@@ -191,9 +191,9 @@ static int end(struct xvt_analyze *a)
 		if (line->wall.n)
 			continue;
 		if (!ts->starts || !ts->calls) {
-			line->verdict = XVT_NOT_RECORDED;
-			line->needs = "the guest's hrtimer_start and hrtimer_expire_entry (record "
-				      "-e timer)";
+			line_lacks(a, line,
+				   "the guest's hrtimer_start and hrtimer_expire_entry (record "
+				   "-e timer)");
 		} else if (ts->no_begin) {
 			line->verdict = XVT_UNTOLD;
 		}

@@ -31,15 +31,13 @@ bool told_judge(const struct xvt_analyze *a, const struct vcpu *v, struct xvt_li
 	const bool open = v->unknown_ns && v->unknown_ns >= least_ns;
 
 	if (!told_switches(v)) {
-		line->verdict = XVT_NOT_RECORDED;
-		line->needs = NEEDS_HOST;
+		line_lacks(a, line, NEEDS_HOST);
 		return false;
 	}
 	if (line->wall.n)
 		return true;
 	if (open && !a->guests[v->ring->machine->number].switches) {
-		line->verdict = XVT_NOT_RECORDED;
-		line->needs = NEEDS_SWITCHES;
+		line_lacks(a, line, NEEDS_SWITCHES);
 	} else if (open || line->untold || !told_any(v)) {
 		line->verdict = XVT_UNTOLD;
 	}

@@ -239,6 +239,7 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		.min_ns = opts->min_ns,
 		.stall_min_ns = opts->min_ns ? opts->min_ns : STALL_NS,
 		.whole = x->counts,
+		.is_range = xvt_select_is_part(&opts->select),
 		.first = { opts->first, opts->key },
 		.then = { opts->then, opts->then_key ? opts->then_key : opts->key },
 		.wants = wants,

@@ -109,6 +109,18 @@ static void say_unordered(const struct xvt_export *x, bool reclocked)
 		 reclocked ? "" : ", --reclock makes them smaller");
 }
 
+/* `path` has a --task with a name behind it. */
+static bool is_name_of_task(const struct report_opts *opts, const char *arg)
+{
+	if (!opts->task || !arg || !strcmp(arg, "-") || !access(arg, F_OK))
+		return false;
+	xvt_error("report",
+		  "%s: no such file; --task takes no name: events of a task are chosen by --comm "
+		  "or --pid",
+		  arg);
+	return true;
+}
+
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct xvt_out out;
@@ -122,6 +134,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 	if (at < 0)
 		return xvt_opt_exit_status(at);
+	if (is_name_of_task(&opts, argv[at]))
+		return XVT_EXIT_USAGE;
 	if (!xvt_standard_inputs(argc - at, argv + at))
 		return XVT_EXIT_FAIL;
 	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);

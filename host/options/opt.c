@@ -598,6 +598,8 @@ static const struct {
 	{ "-p", "--pid" },
 	{ "-P", "--pid" },
 	{ "--comms", "--comm" },
+	{ "--task", "--comm" },
+	{ "--comm", "--task" },
 	{ "--guest", "--vm" },
 	{ "--machine", "--vm" },
 	{ "-v", "-e '!GLOB'" },

@@ -207,8 +207,3 @@ void catalog_free(struct catalog *c)
 	xvtrace_reader_free(c->reader);
 	free(c);
 }
-
-int table_describe(struct table *t)
-{
-	return t->columns ? 0 : t->kind->describe(t->catalog, t);
-}

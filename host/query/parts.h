@@ -131,7 +131,10 @@ struct catalog {
 int catalog_new(struct catalog **c, struct xvtrace *trace, const struct xvt_query_options *o);
 void catalog_free(struct catalog *c);
 /* Set the columns of a table that has none. */
-int table_describe(struct table *t);
+static inline int table_describe(struct table *t)
+{
+	return t->columns ? 0 : t->kind->describe(t->catalog, t);
+}
 
 /* events.c */
 void events_free(struct table *t);

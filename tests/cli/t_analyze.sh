@@ -132,6 +132,9 @@ check "... of handlers" json irq '[.lines[].what] == ["softirq RCU"]' --min 1ms 
 check "the longest ones" says stalls ': 2, the longest ones' --top 1
 check "and no more" eval '! grep -q noisy "$work/out"'
 check "a range: what was before is not known" json stalls '.stalls | length == 0' --from 1.000150
+check "... and what it lacks may have been recorded" json sched,timer '([.lines[] | select(.wall == null) | .verdict] | unique) == ["none in this range"]' --from 1.000100 --to 1.000250
+check "... but of all of the trace it was not" json timer '[.lines[].verdict] | unique == ["not recorded"]'
+check "... with what records it" says timer 'none in this range, or not recorded: the guest.s hrtimer_start' --from 1.000100 --to 1.000250
 check "the time of the longest is one for --around" eval '"$xvtrace" report -q --no-reclock "$trace" --vm g1 --around "$(says irq . && awk "/softirq RCU/ { print \$17 }" "$work/out")" --span 1us | grep -q softirq_entry'
 
 lat=$work/latency.xvt

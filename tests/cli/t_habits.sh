@@ -128,6 +128,9 @@ named() { check "$3 $1: $2" refused "$1: no such option; .*$2" "$3" "$1" x; }
 named -F --filter report
 named --time "--from and --to" report
 named -C --cpu report
+named --task --comm analyze
+named --comm --task path
+check "report --task NAME: --comm" refused "xvt\*: no such file; --task takes no name: .* --comm" report --task 'xvt*'
 named --tid --pid report
 named -v "-e '!GLOB'" report
 named -i "an argument: xvtrace report \\[FILE" report

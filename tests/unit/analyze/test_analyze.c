@@ -56,6 +56,7 @@ static void analyze(const char *story)
 					       .first = pair_first,
 					       .then = pair_then,
 					       .whole = !to_us,
+					       .is_range = to_us,
 					       .stall_min_ns = 500 * US };
 	const char *path = scratch_path("story.xvt");
 	const struct xvtrace_event *ev;
@@ -1092,6 +1093,16 @@ START_TEST(handlers_that_are_not_recorded_are_said_to_be)
 	}
 	ck_assert_int_eq(line("irq", -1, "handlers")->verdict, XVT_NOT_RECORDED);
 	ck_assert_ptr_nonnull(strstr(line("irq", -1, "handlers")->needs, "record -e irq"));
+}
+END_TEST
+
+START_TEST(what_a_range_lacks_may_have_been_recorded)
+{
+	to_us = 15;
+	analyze(BUSY "20 g1:0 soft 9\n30 g1:0 softx 9\n");
+	ck_assert_int_eq(line("irq", -1, "handlers")->verdict, XVT_NOT_IN_RANGE);
+	ck_assert_ptr_nonnull(strstr(line("irq", -1, "handlers")->needs, "record -e irq"));
+	to_us = 0;
 }
 END_TEST
 
@@ -2156,6 +2167,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, own_is_never_below_nothing);
 	tcase_add_test(t, a_wait_has_a_part_of_an_interval);
 	tcase_add_loop_test(t, handlers_that_are_not_recorded_are_said_to_be, 0, 5);
+	tcase_add_test(t, what_a_range_lacks_may_have_been_recorded);
 	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
 	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
 	tcase_add_test(t, a_wait_has_its_own_part);
