@@ -84,7 +84,7 @@ int xvt_analyze_new(struct xvt_analyze **out, const struct xvt_analyze_options *
 static int feed_ring(struct xvt_analyze *a, const struct part_type *t,
 		     const struct xvtrace_event *ev)
 {
-	if (ev->kind == XVTRACE_EVENT) {
+	if (ev->kind == XVTRACE_EVENT && part_wants_end(a, ev->ns)) {
 		if (!a->first_ns)
 			a->first_ns = ev->ns;
 		a->last_ns = ev->ns;
@@ -103,7 +103,7 @@ int xvt_analyze_feed(struct xvt_analyze *a, const struct xvtrace_event *ev)
 		return err;
 	if (ev->kind != XVTRACE_STATE && (!ev->ring || ev->flags & XVTRACE_MADE))
 		return 0;
-	if (a->losses)
+	if (a->losses && part_wants_end(a, ev->ns))
 		err = losses_event(a, ev);
 	if (err || a->options.analyses == XVT_ANALYZE_LOSSES || ev->kind == XVTRACE_RECORD)
 		return err;

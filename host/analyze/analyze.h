@@ -114,6 +114,9 @@ struct xvt_analyze_options {
 	size_t stalls_most;    /* so many of the longest are kept at least; 0: 32,768 */
 	bool whole;	       /* the reader has XVTRACE_COUNTS, and all of the trace is read */
 	bool is_range;	       /* the reader reads a range of time */
+	/* What ends before is left out: events from before a range say how things stood when it
+	 * began. 0: nothing is. */
+	uint64_t range_ns;
 	bool rough; /* quantiles are not asked for: the memory does not grow with the events */
 	struct xvt_pair_event first, then;
 	/* Whether lines about this ring are wanted; NULL: all are. */

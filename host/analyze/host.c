@@ -235,14 +235,17 @@ static int give(struct xvt_analyze *a, struct thread *t)
 /* It was on a CPU until now. */
 static int give_running(struct xvt_analyze *a, struct thread *t, uint64_t ns, bool open)
 {
+	const uint64_t begin_ns =
+		t->on_since_ns > a->options.range_ns ? t->on_since_ns : a->options.range_ns;
 	int err = 0;
 
-	t->on_ns += ns - t->on_since_ns;
+	if (!part_wants_end(a, ns))
+		return 0;
+	t->on_ns += ns - begin_ns;
 	for (size_t i = 0; i < a->vcpu_count; i++)
 		for (size_t k = 0; a->analyses[k] && !err && a->list[i]->thread == t; k++)
 			if (a->analyses[k]->running && a->list[i]->wanted)
-				err = a->analyses[k]->running(a, a->list[i], t->on_since_ns, ns,
-							      open);
+				err = a->analyses[k]->running(a, a->list[i], begin_ns, ns, open);
 	return err;
 }
 

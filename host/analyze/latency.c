@@ -74,7 +74,7 @@ static int add_to_event(struct xvt_analyze *a, const struct vcpu *v, const char 
 								  : XVTRACE_NO_BOUND;
 	struct xvt_line *l;
 
-	if (ns < a->options.min_ns)
+	if (ns < a->options.min_ns || !part_wants_end(a, ev->ns))
 		return 0;
 	l = line(a, v, kind, what);
 	if (!l)
@@ -123,6 +123,8 @@ static int accept(struct xvt_analyze *a, const struct part_type *t, const struct
 
 	if (!v || !v->wanted)
 		return 0;
+	if (t->kind == PART_POSTED && !part_wants_end(a, ev->ns))
+		return 0;
 	if (t->kind == PART_POSTED) {
 		l = line(a, v, "posted", "accepted, given by hardware");
 		if (!l)
@@ -154,8 +156,7 @@ static int inject(struct xvt_analyze *a, const struct part_type *t, const struct
 	if (!v || !v->wanted || (t->field[INJECT_AGAIN] && part_number(ev, t, INJECT_AGAIN)))
 		return 0;
 	s = state_of(a, v);
-	l = line(a, v, "accept_inject", "interrupt accepted -> injected");
-	if (!s || !l)
+	if (!s)
 		return -ENOMEM;
 	s->injected = (struct begun){ ev->ns, s->last_ns + s->last_bound_ns >= ev->ns };
 	s->handler = s->injected;
@@ -164,6 +165,11 @@ static int inject(struct xvt_analyze *a, const struct part_type *t, const struct
 	before_ns = s->inject_ns[vector];
 	s->accept_ns[vector] = 0;
 	s->inject_ns[vector] = ev->ns;
+	if (!part_wants_end(a, ev->ns))
+		return 0;
+	l = line(a, v, "accept_inject", "interrupt accepted -> injected");
+	if (!l)
+		return -ENOMEM;
 	if (!accept_ns) {
 		l->no_begin++;
 		return 0;

@@ -191,7 +191,7 @@ static int count(struct xvt_analyze *a, uint64_t key, bool messages, const struc
 {
 	struct xvt_line *l;
 
-	if (!at->wanted)
+	if (!at->wanted || !part_wants_end(a, to ? to->ns : at->ns))
 		return 0;
 	l = line_all(a, messages, at->ring);
 	if (!l)
@@ -271,7 +271,7 @@ static int add_pair(struct xvt_analyze *a, uint64_t key, bool messages, const st
 	char what[96];
 	int err = 0;
 
-	if (ns < a->options.min_ns || (!from->wanted && !to->wanted))
+	if (ns < a->options.min_ns || (!from->wanted && !to->wanted) || !part_wants_end(a, to->ns))
 		return 0;
 	snprintf(what, sizeof(what), "  to %s", to->ring->machine->name);
 	lines[0] = line_all(a, messages, from->ring);

@@ -419,6 +419,11 @@ void vcpu_free(struct vcpu *v);
 bool part_wants_task(const struct xvt_analyze *a, int pid, const char *comm);
 /* The same of an interval: it is of the task that the guest was at in it. */
 bool part_wants_interval(const struct xvt_analyze *a, const struct interval *i);
+/* Whether what ends then is of the range that was asked for. */
+static inline bool part_wants_end(const struct xvt_analyze *a, uint64_t end_ns)
+{
+	return end_ns >= a->options.range_ns;
+}
 
 /* guest.c: from events of the trace to those of vCPUs. */
 int guest_event(struct xvt_analyze *a, const struct part_type *t, const struct xvtrace_event *ev);

@@ -116,7 +116,7 @@ static void put_cause(struct xvt_out *o, const struct xvt_stall *s)
 		break;
 	}
 	if (s->open)
-		xvt_out_str(o, "; it goes on at the end of the trace");
+		xvt_out_str(o, "; it goes on at the end of what was read");
 }
 
 static void put_stall(struct xvt_out *o, const struct xvt_stall *s)

@@ -129,7 +129,7 @@ int timer_event(struct xvt_analyze *a, const struct part_type *t, const struct x
 		return start(ts, address, (int64_t)part_number(ev, t, TIMER_NS), ev);
 	of = ts->room && address ? slot_of(ts, address) : NULL;
 	if (!of || of->age != ts->age || is_lost(a, of, ev)) {
-		ts->no_begin += t->kind == PART_TIMER;
+		ts->no_begin += t->kind == PART_TIMER && part_wants_end(a, ev->ns);
 		return 0;
 	}
 	of->age = 0;

@@ -162,7 +162,9 @@ static int take_interval(struct xvt_analyze *a, struct vcpu *v)
 	if (v->interval_at == v->interval_count)
 		v->interval_at = v->interval_count = 0;
 	remember(v, &i);
-	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
+	if (!v->wanted || !part_wants_end(a, i.end_ns))
+		return 0;
+	for (size_t k = 0; a->analyses[k] && !err; k++)
 		if (a->analyses[k]->interval)
 			err = a->analyses[k]->interval(a, v, &i);
 	return err;
@@ -237,8 +239,10 @@ static int handler_ends(struct xvt_analyze *a, struct vcpu *v, const struct gues
 	if (!at)
 		return 0; /* its entry was not seen */
 	v->depth = at - 1;
+	if (!v->wanted || !part_wants_end(a, ev->ns))
+		return 0;
 	span = span_of(a, v, &v->stack[at - 1], ev, off_most);
-	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
+	for (size_t k = 0; a->analyses[k] && !err; k++)
 		if (a->analyses[k]->handler)
 			err = a->analyses[k]->handler(a, v, &v->stack[at - 1], &span);
 	return err;
@@ -247,10 +251,13 @@ static int handler_ends(struct xvt_analyze *a, struct vcpu *v, const struct gues
 static int task_ends(struct xvt_analyze *a, struct vcpu *v, const struct guest_event *ev,
 		     uint64_t off_most)
 {
-	const struct part_span span = span_of(a, v, &v->run, ev, off_most);
+	struct part_span span;
 	int err = 0;
 
-	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
+	if (!v->wanted || !part_wants_end(a, ev->ns))
+		return 0;
+	span = span_of(a, v, &v->run, ev, off_most);
+	for (size_t k = 0; a->analyses[k] && !err; k++)
 		if (a->analyses[k]->run)
 			err = a->analyses[k]->run(a, v, &v->run, &span);
 	return err;
@@ -289,6 +296,8 @@ static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct gu
 	uint64_t least, most;
 	int err = 0;
 
+	if (!v->wanted || !part_wants_end(a, ev->ns))
+		return 0;
 	s.end_ns = s.begin_ns + wall;
 	s.own_known = off_since(v, ev->woken_ns, ev->woken_bound_ns, &least, &most) && v->thread &&
 		      v->thread->known_ns && v->thread->known_ns <= ev->woken_ns && !ev->doubt &&
@@ -296,7 +305,7 @@ static int task_was_woken(struct xvt_analyze *a, struct vcpu *v, const struct gu
 	most += off_most - v->off_ns;
 	s.own_most_ns = wall > least ? wall - least : 0;
 	s.own_least_ns = wall > most && !v->shares ? wall - most : 0;
-	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++) {
+	for (size_t k = 0; a->analyses[k] && !err; k++) {
 		if (ev->kind == PART_TIMER && a->analyses[k]->timer)
 			err = a->analyses[k]->timer(a, v, ev, &s);
 		else if (ev->kind == PART_SWITCH && a->analyses[k]->wait)
@@ -310,7 +319,9 @@ static int woken_untold(struct xvt_analyze *a, struct vcpu *v, const struct gues
 {
 	int err = 0;
 
-	for (size_t k = 0; a->analyses[k] && !err && v->wanted; k++)
+	if (!v->wanted || !part_wants_end(a, ev->ns))
+		return 0;
+	for (size_t k = 0; a->analyses[k] && !err; k++)
 		if (a->analyses[k]->wait)
 			err = a->analyses[k]->wait(a, v, ev, NULL);
 	return err;

@@ -18,6 +18,7 @@
 
 #define STALL_NS 1000000u /* --min of stalls */
 #define TOP	 10u
+#define LEAD_NS	 1000000000u /* who runs where at the begin of a range is known from there */
 
 struct analyze_opts {
 	struct xvt_select select;
@@ -187,10 +188,14 @@ static int check_rings(const struct xvt_select *select, const struct xvt_export 
 static int read_all(struct xvt_export *x, struct xvt_analyze *a)
 {
 	const struct xvtrace_event *ev;
+	uint64_t before = 0;
 	int got, err = 0;
 
-	while (!err && (got = xvt_export_next(x, &ev)) != 0)
+	while (!err && (got = xvt_export_next(x, &ev)) != 0) {
 		err = got < 0 ? got : xvt_analyze_feed(a, ev);
+		before += got > 0 && ev->ns < x->range_ns;
+	}
+	x->given -= before;
 	/* The counters are those of all that can be read. */
 	if (!err && x->counts)
 		err = xvtrace_check(x->trace);
@@ -240,6 +245,7 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 		.stall_min_ns = opts->min_ns ? opts->min_ns : STALL_NS,
 		.whole = x->counts,
 		.is_range = xvt_select_is_part(&opts->select),
+		.range_ns = x->range_ns,
 		.first = { opts->first, opts->key },
 		.then = { opts->then, opts->then_key ? opts->then_key : opts->key },
 		.wants = wants,
@@ -275,7 +281,7 @@ static int analyze(struct analyze_opts *opts, unsigned int bits, struct xvt_expo
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct analyze_opts opts;
-	struct xvt_export x = { .bound = true, .states = true };
+	struct xvt_export x = { .bound = true, .states = true, .lead_ns = LEAD_NS };
 	static struct xvt_select all;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status, err;
 	struct xvtrace_threads threads;

@@ -50,6 +50,8 @@ struct xvt_export {
 	unsigned int dat_version;	   /* dat: 6, 7; 0: 7, or 6 if this program has no zstd */
 	bool marks; /* text: mark `around`, and events whose order to it is not known */
 	struct xvt_around around;
+	uint64_t lead_ns;  /* wanted: also the events so long before a range of time */
+	uint64_t range_ns; /* with it: the begin of that range, in host time; 0: of the trace */
 	uint64_t first_ns;
 	uint64_t before_ns; /* with delta: of the line before */
 	uint64_t unordered; /* events that were marked so far */

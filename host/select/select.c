@@ -20,6 +20,17 @@
 
 /* -- the range of time -------------------------------------------------------------- */
 
+/* Read from there on, and from before where events are wanted that say how things stood then. Dates
+ * are of another clock, and have none before them. */
+static int read_from(struct xvt_export *x, uint64_t ns, enum xvtrace_clock clock)
+{
+	if (x->lead_ns && clock == XVTRACE_MONOTONIC) {
+		x->range_ns = ns;
+		ns = ns > x->lead_ns ? ns - x->lead_ns : 0;
+	}
+	return xvtrace_reader_from(x->reader, ns, clock);
+}
+
 static int set_from_to(const struct xvt_select *s, struct xvt_export *x)
 {
 	struct xvt_when from = { 0 }, to = { 0 };
@@ -32,7 +43,7 @@ static int set_from_to(const struct xvt_select *s, struct xvt_export *x)
 		return -EINVAL;
 	}
 	if (s->from)
-		xvtrace_reader_from(x->reader, from.ns, from.clock);
+		read_from(x, from.ns, from.clock);
 	if (s->to)
 		xvtrace_reader_to(x->reader, to.ns, to.clock);
 	return 0;
@@ -115,7 +126,7 @@ static int set_around(const struct xvt_select *s, struct xvt_export *x)
 	err = xvt_select_point(s, s->around, x, around);
 	if (err)
 		return err;
-	xvtrace_reader_from(x->reader, around->ns > span ? around->ns - span : 0, around->clock);
+	read_from(x, around->ns > span ? around->ns - span : 0, around->clock);
 	xvtrace_reader_to(x->reader,
 			  around->ns < UINT64_MAX - span ? around->ns + span : UINT64_MAX,
 			  around->clock);
@@ -126,8 +137,7 @@ static int set_last(const struct xvt_select *s, struct xvt_export *x)
 {
 	const uint64_t end_ns = xvtrace_info(x->trace)->last_ns;
 
-	return xvtrace_reader_from(x->reader, end_ns > s->last_ns ? end_ns - s->last_ns : 0,
-				   XVTRACE_MONOTONIC);
+	return read_from(x, end_ns > s->last_ns ? end_ns - s->last_ns : 0, XVTRACE_MONOTONIC);
 }
 
 static int set_range(const struct xvt_select *s, struct xvt_export *x)

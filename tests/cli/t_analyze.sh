@@ -131,7 +131,10 @@ check "the least length" json stalls '.stalls | length == 1' --min 5ms
 check "... of handlers" json irq '[.lines[].what] == ["softirq RCU"]' --min 1ms --vm g1
 check "the longest ones" says stalls ': 2, the longest ones' --top 1
 check "and no more" eval '! grep -q noisy "$work/out"'
-check "a range: what was before is not known" json stalls '.stalls | length == 0' --from 1.000150
+check "a range has what ends in it, whole" json stalls '[.stalls[] | [.begin_ns, .end_ns]] == [[1000100000, 1003100000]]' --vm g1 --from 1.000150 --to 1.0035
+check "... and not what ended before" json stalls,irq '(.stalls | length == 0) and ([.lines[] | select(.wall) | .what] == ["softirq TIMER"])' --vm g1 --from 1.003125 --to 1.0035
+check "... also by --last and --around" eval 'json stalls "[.stalls[] | .begin_ns] == [1000100000]" --vm g1 --around 1.003 --span 0.5ms && json irq "[.lines[] | select(.wall) | .what] == [\"softirq TIMER\"]" --vm g1 --last 5.875ms'
+check "a task that goes on stalling is open" json stalls '[.stalls[] | [.vm, .open]] == [["g2", true]]' --vm g2 --from 1.000150 --to 1.0035
 check "... and what it lacks may have been recorded" json sched,timer '([.lines[] | select(.wall == null) | .verdict] | unique) == ["none in this range"]' --from 1.000100 --to 1.000250
 check "... but of all of the trace it was not" json timer '[.lines[].verdict] | unique == ["not recorded"]'
 check "... with what records it" says timer 'none in this range, or not recorded: the guest.s hrtimer_start' --from 1.000100 --to 1.000250

@@ -33,7 +33,8 @@ static struct xvt_analyze *a;
 static const struct xvt_stall *stalls;
 static size_t stall_count;
 static struct xvt_pair_event pair_first, pair_then;
-static uint64_t to_us; /* 0: all of the story is read */
+static uint64_t to_us;	  /* 0: all of the story is read */
+static uint64_t range_us; /* what ends before is left out */
 
 static void fini(void)
 {
@@ -57,6 +58,8 @@ static void analyze(const char *story)
 					       .then = pair_then,
 					       .whole = !to_us,
 					       .is_range = to_us,
+					       .range_ns = range_us ? STORY_BEGIN_NS + range_us * US
+								    : 0,
 					       .stall_min_ns = 500 * US };
 	const char *path = scratch_path("story.xvt");
 	const struct xvtrace_event *ev;
@@ -1093,6 +1096,45 @@ START_TEST(handlers_that_are_not_recorded_are_said_to_be)
 	}
 	ck_assert_int_eq(line("irq", -1, "handlers")->verdict, XVT_NOT_RECORDED);
 	ck_assert_ptr_nonnull(strstr(line("irq", -1, "handlers")->needs, "record -e irq"));
+}
+END_TEST
+
+/* Of a range, what ends in it, whole; what was before says how things stood. */
+START_TEST(a_range_has_what_ends_in_it)
+{
+	static const char story[] = "host 1\n"
+				    "guest g1 1 2000\n"
+				    "thread 501 g1:vcpu0\n"
+				    "0    h:0  switch swapper-0 R x-501\n"
+				    "10   g1:0 switch swapper-0 R work-10\n"
+				    "20   h:0  switch x-501 R bash-900\n"
+				    "900  h:0  switch bash-900 R x-501\n"
+				    "1000 g1:0 soft 9\n"
+				    "1010 g1:0 softx 9\n"
+				    "1020 g1:0 timer start 77 1030\n"
+				    "1990 g1:0 soft 1\n"
+				    "2500 h:0  switch x-501 R bash-900\n"
+				    "3500 h:0  switch bash-900 R x-501\n"
+				    "3600 g1:0 softx 1\n"
+				    "3700 g1:0 switch work-10 S swapper-0\n"
+				    "3800 g1:0 soft 9\n";
+	range_us = 2000;
+	analyze(story);
+	is_stall(2500, 3500, XVT_CAUSE_PREEMPTED, "bash-900", 1000);
+	ck_assert_uint_eq(sum("taken", 0, ""), 1000 * US);
+	ck_assert_uint_eq(sum("softirq", -1, "softirq RCU"), 0);
+	ck_assert_uint_eq(sum("softirq", -1, "softirq TIMER"), 1610 * US);
+	ck_assert_uint_eq(sum("run", -1, ""), 3690 * US);
+	ck_assert_uint_eq(sum("on_cpu", 0, ""), 800 * US);
+	range_us = 3000;
+	analyze(story);
+	is_stall(2500, 3500, XVT_CAUSE_PREEMPTED, "bash-900", 1000);
+	range_us = 3750;
+	analyze(story);
+	ck_assert_uint_eq(stall_count, 0);
+	ck_assert_uint_eq(sum("run", -1, ""), 0);
+	ck_assert_int_eq(line("stalls", 0, "")->verdict, XVT_PROVEN);
+	range_us = 0;
 }
 END_TEST
 
@@ -2167,6 +2209,7 @@ Suite *analyze_suite(void)
 	tcase_add_test(t, own_is_never_below_nothing);
 	tcase_add_test(t, a_wait_has_a_part_of_an_interval);
 	tcase_add_loop_test(t, handlers_that_are_not_recorded_are_said_to_be, 0, 5);
+	tcase_add_test(t, a_range_has_what_ends_in_it);
 	tcase_add_test(t, what_a_range_lacks_may_have_been_recorded);
 	tcase_add_test(t, a_reset_ends_handlers_and_tasks);
 	tcase_add_test(t, a_switch_that_two_recorded_counts_once);
