@@ -14,9 +14,9 @@
 # 5. Each outside library has one file.
 # 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
 #    is used there alone.
-# 7. A machine: only session/machine_state.c sets its state. A session, a reader of the library, a
-#    ring of the check: members of their parts are used, or written, in the files alone that the
-#    headers of these parts name.
+# 7. A machine: only session/machine_state.c sets its state. A session, a machine, a reader of the
+#    library, a ring of the check: members of their parts are used, or written, in the files alone
+#    that the headers of these parts name.
 # 8. The guest's module, where `make guest` has built it: a file calls those further down in the list
 #    of guest/linux/xvtrace.h only.
 set -eu
@@ -343,6 +343,8 @@ owners() {
 	done < <(parts "$header" "$prefix")
 }
 owners session/parts.h xvt_session_ '\b(s|session)->' 60 host
+# A machine has any name but that of a session.
+owners session/parts.h xvt_machine_ '(\b([a-rt-z]|[a-z_]{2,6}|[a-z_]{8,})|[])])->' 20 host
 owners lib/parts.h xvt_reader_ '(->|\.)' 40 host/lib
 owners view/verify_parts.h xvt_verify_ring_ '(->|\.)' 30 host/view
 

@@ -219,7 +219,8 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 			xvt_ring_announce(s, r);
 	}
 	xvt_vm_set_state(vm, XVT_STATE_RECORDED);
-	vm->meta_more = true; /* metadata that is there already, also if no ring is in use yet */
+	/* Metadata that is there already, also if no ring is in use yet. */
+	vm->metadata.more = true;
 	xvt_session_stall_attach(s, vm);
 	if (!is_snapshot(s))
 		xvt_session_wake_attach(vm);
@@ -311,9 +312,9 @@ const char *xvt_vm_absent_hint(const struct xvt_vm *vm)
 void xvt_vm_free(struct xvt_vm *vm)
 {
 	xvt_pool_fini(&vm->pool);
-	free(vm->meta_seen);
+	free(vm->metadata.seen);
 	free(vm->types);
-	free(vm->request);
+	free(vm->request.lines);
 	xvt_session_exact_close(vm);
 	free(vm->rings);
 	free(vm->parked);

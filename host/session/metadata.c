@@ -45,12 +45,12 @@ static void copy_words(void *to, const uint8_t *from, size_t len)
 /* Skip a too long entry: a guest must not choose how much memory the recorder uses. */
 static void skip_long(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv)
 {
-	if (!vm->meta_long)
+	if (!vm->metadata.too_long)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "metadata of type %u is %u bytes long; what is longer than %u is "
 				 "left out",
 				 tlv->type, tlv->len, XVT_META_LEN_MAX);
-	vm->meta_long = true;
+	vm->metadata.too_long = true;
 }
 
 static uint64_t hash_of(const uint8_t *p, size_t len)
@@ -79,9 +79,9 @@ static enum seen look_up(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, cons
 
 	if (tlv->type != XVT_META_FORMAT || !tlv->len)
 		return SEEN_NEW;
-	if (!vm->meta_seen)
-		vm->meta_seen = calloc(1, sizeof(*vm->meta_seen));
-	seen = vm->meta_seen;
+	if (!vm->metadata.seen)
+		vm->metadata.seen = calloc(1, sizeof(*vm->metadata.seen));
+	seen = vm->metadata.seen;
 	if (!seen)
 		return SEEN_NEW;
 	number = xvt_format_number(bytes, tlv->len, tlv->id);
@@ -102,8 +102,8 @@ static void put_since(struct xvt_session *s, struct xvt_vm *vm, const struct xvt
 {
 	const struct xvt_meta_info info = { vm->id, XVT_META_SINCE, 0, tlv->generation };
 
-	xvt_session_put_meta(s, &info, &vm->meta_looked_ns, sizeof(vm->meta_looked_ns));
-	vm->meta_written += sizeof(vm->meta_looked_ns) + CHUNK_BYTES;
+	xvt_session_put_meta(s, &info, &vm->metadata.looked_ns, sizeof(vm->metadata.looked_ns));
+	vm->metadata.written += sizeof(vm->metadata.looked_ns) + CHUNK_BYTES;
 }
 
 static uint64_t most_written(const struct xvt_vm *vm)
@@ -116,11 +116,11 @@ static uint64_t most_written(const struct xvt_vm *vm)
 /* Note that a guest refuses to name functions: its entry has no text. */
 static void note_unnamed(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!vm->unnamed)
+	if (!vm->metadata.unnamed)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "the guest's module names no functions (symbols=0): their "
 				 "addresses are shown, unless xvt-guest ksyms sends names");
-	vm->unnamed = true;
+	vm->metadata.unnamed = true;
 }
 
 /* Write an entry. Returns false without memory, or without space in the file: retry later. */
@@ -149,7 +149,7 @@ static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta
 		if (seen == SEEN_OTHER)
 			put_since(s, vm, tlv);
 		xvt_session_put_meta(s, &info, copy, tlv->len);
-		vm->meta_written += tlv->len + CHUNK_BYTES;
+		vm->metadata.written += tlv->len + CHUNK_BYTES;
 	}
 	free(copy);
 	return true;
@@ -158,26 +158,26 @@ static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta
 /* Returns true if the machine has used up its limit; no more of its metadata is taken. */
 static bool is_over(struct xvt_session *s, struct xvt_vm *vm)
 {
-	const bool turns = vm->meta_bytes > TURNS_MAX * vm->region.g.meta_size;
+	const bool turns = vm->metadata.bytes > TURNS_MAX * vm->region.g.meta_size;
 
-	if (!turns && vm->meta_written <= most_written(vm))
+	if (!turns && vm->metadata.written <= most_written(vm))
 		return false;
-	if (vm->meta_bytes != UINT64_MAX)
+	if (vm->metadata.bytes != UINT64_MAX)
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,
 			turns ? "metadata began again too often, ignored from here on"
 			      : "the trace has all metadata that one machine may put there "
 				"(%" PRIu64 " KiB); what comes from here on is left out",
 			most_written(vm) >> 10);
-	vm->meta_bytes = UINT64_MAX;
+	vm->metadata.bytes = UINT64_MAX;
 	return true;
 }
 
-/* Read the entry at vm->meta_pos. Returns its length; 0: no more can be read now. */
+/* Read the entry at vm->metadata.pos. Returns its length; 0: no more can be read now. */
 static uint64_t read_one(struct xvt_session *s, struct xvt_vm *vm, const uint8_t *area,
 			 uint64_t committed)
 {
-	const uint64_t left = committed - vm->meta_pos;
+	const uint64_t left = committed - vm->metadata.pos;
 	struct xvt_meta_tlv tlv;
 	struct xvt_fault fault;
 	char text[200];
@@ -185,7 +185,7 @@ static uint64_t read_one(struct xvt_session *s, struct xvt_vm *vm, const uint8_t
 
 	if (left < sizeof(tlv))
 		return left;
-	copy_words(&tlv, area + vm->meta_pos, sizeof(tlv));
+	copy_words(&tlv, area + vm->metadata.pos, sizeof(tlv));
 	whole = xvt_check_tlv(&tlv, left, &fault);
 	if (whole < 0) {
 		xvt_fault_text(&fault, text, sizeof(text));
@@ -196,7 +196,7 @@ static uint64_t read_one(struct xvt_session *s, struct xvt_vm *vm, const uint8_t
 		skip_long(s, vm, &tlv);
 	else if (tlv.type == XVT_META_KSYMS && !tlv.len)
 		note_unnamed(s, vm);
-	else if (!take(s, vm, &tlv, area + vm->meta_pos + sizeof(tlv)))
+	else if (!take(s, vm, &tlv, area + vm->metadata.pos + sizeof(tlv)))
 		return 0;
 	return (uint64_t)whole;
 }
@@ -222,24 +222,24 @@ void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 
 	committed = xvt_load_acquire(&h->committed); /* pairs with xvt_meta_append() */
 	if (committed > room || committed & 7) {
-		if (vm->meta_pos != UINT64_MAX)
+		if (vm->metadata.pos != UINT64_MAX)
 			xvt_session_note(s, 1, vm, UINT32_MAX,
 					 "metadata length %" PRIu64 " is nonsense, ignored",
 					 committed);
-		vm->meta_pos = UINT64_MAX;
+		vm->metadata.pos = UINT64_MAX;
 		return;
 	}
-	if (vm->meta_pos > committed)
-		vm->meta_pos = 0; /* a new generation began again */
-	while (vm->meta_pos < committed && done < PASS_BYTES && !is_over(s, vm)) {
+	if (vm->metadata.pos > committed)
+		vm->metadata.pos = 0; /* a new generation began again */
+	while (vm->metadata.pos < committed && done < PASS_BYTES && !is_over(s, vm)) {
 		const uint64_t n = read_one(s, vm, area, committed);
 
 		if (!n)
 			return;
-		vm->meta_pos += n;
-		vm->meta_bytes += n;
+		vm->metadata.pos += n;
+		vm->metadata.bytes += n;
 		done += n;
 	}
-	if (vm->meta_pos == committed)
-		vm->meta_looked_ns = now_ns;
+	if (vm->metadata.pos == committed)
+		vm->metadata.looked_ns = now_ns;
 }

@@ -262,6 +262,48 @@ struct xvt_vm_types {
 	uint8_t known[XVT_TYPES];  /* the trace has a format */
 };
 
+/* The guest's generation, as xvt_vm_generation() loaded it. */
+struct xvt_machine_generation {
+	/* written by vmm_events.c */
+	bool known;
+	/* private to parts.h */
+	uint32_t number;
+	uint64_t pass; /* number of the pass that loaded it */
+};
+
+/* What a guest is asked for, see request.c. */
+struct xvt_machine_request {
+	/* written by request.c */
+	uint32_t seq; /* sequence number of the open request; 0: none */
+	bool refused; /* the guest's owner does not allow the request, or not yet */
+	bool silent;  /* the guest did not answer in time */
+	char *lines;  /* that it is asked; NULL: opt.request */
+	/* private to request.c */
+	bool again;	     /* the newest look found another generation */
+	bool told;	     /* that it is refused is noted */
+	bool allowed;	     /* the header said that it is allowed, when it was sent */
+	uint64_t clock;	     /* when it was sent */
+	size_t at;	     /* offset of its line */
+	uint32_t generation; /* of the guest when the first line was sent */
+	uint32_t notes;	     /* about answers, so far */
+	char why[256];	     /* which were refused, of those that a user added; "": none */
+};
+
+/* What was copied of a guest's metadata, see metadata.c. */
+struct xvt_machine_metadata {
+	/* written by metadata.c */
+	uint64_t pos;		    /* in the area, of the next entry */
+	struct xvt_meta_seen *seen; /* formats in the trace; NULL: none yet */
+	/* written by machine.c session.c */
+	bool more; /* some may be left to copy */
+	/* private to metadata.c */
+	bool too_long;	    /* an entry was too long; the note is written */
+	bool unnamed;	    /* the guest refuses names of functions; the note is written */
+	uint64_t bytes;	    /* copied so far; UINT64_MAX: no more is taken */
+	uint64_t written;   /* bytes of them in the trace, chunk overhead included */
+	uint64_t looked_ns; /* when all of it was read last; 0: not yet */
+};
+
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -297,22 +339,8 @@ struct xvt_vm {
 	struct xvt_pool pool;
 	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: as its first ring has it */
 
-	/* request.c */
-	char *request;	       /* lines that it is asked; NULL: opt.request */
-	char request_why[256]; /* which were refused, of those that a user added; "": none */
-	uint32_t request_seq;  /* sequence number of the open request; 0: none */
-	uint64_t request_clock;
-	size_t request_at;	  /* offset of its line in opt.request */
-	uint32_t generation;	  /* of the guest, see xvt_vm_generation() */
-	uint64_t generation_pass; /* number of the pass that loaded it */
-	bool generation_known;
-	uint32_t request_generation; /* guest generation when the first line was sent */
-	bool request_again;	     /* the newest look found another generation */
-	bool request_refused;	     /* the guest's owner does not allow the request, or not yet */
-	bool request_told;	     /* and that is noted */
-	bool request_allowed;	     /* the header said that it is allowed, when it was sent */
-	bool request_silent;	     /* the guest did not answer in time */
-	uint32_t request_notes;
+	struct xvt_machine_generation generation;
+	struct xvt_machine_request request;
 
 	/* replaced.c */
 	char base_name[XVT_NAME_LEN]; /* `name` of the first machine with this path */
@@ -332,17 +360,9 @@ struct xvt_vm {
 	uint32_t ringless;	  /* CPUs without a ring, as told */
 	uint32_t claim;		  /* the header's, as told where it says "refused" */
 	uint64_t next_look_clock; /* WAITING: for a format */
-	bool meta_more;		  /* metadata may be left to copy */
 
-	/* metadata.c */
-	uint64_t meta_pos;
-	uint64_t meta_bytes;	 /* copied so far */
-	uint64_t meta_written;	 /* bytes of them in the trace, chunk overhead included */
-	uint64_t meta_looked_ns; /* when all of it was read last; 0: not yet */
-	bool meta_long;		 /* an entry was too long; the note is written */
-	bool unnamed;		 /* the guest refuses names of functions; the note is written */
-	struct xvt_meta_seen *meta_seen;
-	struct xvt_vm_types *types; /* NULL: not counted */
+	struct xvt_machine_metadata metadata;
+	struct xvt_vm_types *types; /* types.c; NULL: not counted */
 
 	/* scan.c */
 	uint64_t nonce;
@@ -1299,11 +1319,11 @@ static inline uint32_t xvt_vm_generation(struct xvt_session *s, struct xvt_vm *v
 {
 	if (vm->phase != XVT_VM_ATTACHED)
 		return 0;
-	if (!vm->generation_known || vm->generation_pass != s->passes.number)
-		vm->generation = xvt_load(&xvt_vm_header(vm)->generation);
-	vm->generation_known = true;
-	vm->generation_pass = s->passes.number;
-	return vm->generation;
+	if (!vm->generation.known || vm->generation.pass != s->passes.number)
+		vm->generation.number = xvt_load(&xvt_vm_header(vm)->generation);
+	vm->generation.known = true;
+	vm->generation.pass = s->passes.number;
+	return vm->generation.number;
 }
 
 /* The machine is attached from here on. */

@@ -21,7 +21,7 @@ static uint64_t patience(const struct xvt_session *s)
 
 static const char *lines_of(const struct xvt_session *s, const struct xvt_vm *vm)
 {
-	const char *lines = vm->request ? vm->request : s->opt.request;
+	const char *lines = vm->request.lines ? vm->request.lines : s->opt.request;
 
 	return lines ? lines : "";
 }
@@ -47,12 +47,12 @@ static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at, bool 
 
 	if (!len || len > XVT_REQUEST_LEN)
 		return;
-	vm->request_at = at;
-	vm->request_clock = xvt_clock_read();
-	vm->request_refused = false;
-	vm->request_silent = false;
-	vm->request_allowed = allowed;
-	vm->request_seq = xvt_host_region_ask(&vm->region, lines_of(s, vm) + at, len);
+	vm->request.at = at;
+	vm->request.clock = xvt_clock_read();
+	vm->request.refused = false;
+	vm->request.silent = false;
+	vm->request.allowed = allowed;
+	vm->request.seq = xvt_host_region_ask(&vm->region, lines_of(s, vm) + at, len);
 }
 
 void xvt_vm_cannot_be_asked(struct xvt_session *s, struct xvt_vm *vm, const char *why)
@@ -67,9 +67,9 @@ void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t gene
 		xvt_vm_cannot_be_asked(s, vm, "the relay in its guest has --events of its own");
 		return;
 	}
-	vm->request_generation = generation;
-	vm->request_again = false;
-	vm->request_told = false;
+	vm->request.generation = generation;
+	vm->request.again = false;
+	vm->request.told = false;
 	send_line(s, vm, 0, is_allowed(vm));
 }
 
@@ -81,8 +81,8 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	if (!*lines_of(s, vm) || vm->relayed)
 		return;
 	generation = xvt_vm_generation(s, vm);
-	vm->request_again = generation != vm->request_generation;
-	if (vm->request_again && since(now, vm->request_clock) >= ticks(s, SECOND_NS))
+	vm->request.again = generation != vm->request.generation;
+	if (vm->request.again && since(now, vm->request.clock) >= ticks(s, SECOND_NS))
 		xvt_vm_send_request(s, vm, generation);
 }
 
@@ -90,9 +90,9 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
  * notes is limited, because a guest can begin anew without end. */
 static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *what, const char *why)
 {
-	const char *line = lines_of(s, vm) + vm->request_at + 1; /* without "+" */
+	const char *line = lines_of(s, vm) + vm->request.at + 1; /* without "+" */
 
-	if (vm->request_notes++ < NOTES_MAX)
+	if (vm->request.notes++ < NOTES_MAX)
 		xvt_session_note(s, 2, vm, UINT32_MAX, "%s %.*s%s", what, (int)strcspn(line, "\n"),
 				 line, why);
 }
@@ -100,14 +100,14 @@ static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *wh
 /* The requested events are not in the trace before that. */
 static void note_late(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
-	const char *line = lines_of(s, vm) + vm->request_at + 1;
+	const char *line = lines_of(s, vm) + vm->request.at + 1;
 
-	if (vm->request_notes++ < NOTES_MAX)
+	if (vm->request.notes++ < NOTES_MAX)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "the guest has answered the request for events, from %.*s on, "
 				 "after %.1f s: earlier ones are missing",
 				 (int)strcspn(line, "\n"), line,
-				 (double)since(now, vm->request_clock) /
+				 (double)since(now, vm->request.clock) /
 					 (double)ticks(s, SECOND_NS));
 }
 
@@ -115,12 +115,12 @@ static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t resul
 {
 	struct xvt_error why;
 
-	const char *line = lines_of(s, vm) + vm->request_at + 1;
-	const size_t used = strlen(vm->request_why);
+	const char *line = lines_of(s, vm) + vm->request.at + 1;
+	const size_t used = strlen(vm->request.why);
 
 	xvt_fail(&why, 0, ": %s", xvt_host_region_refusal(result));
 	if (result != -EPERM)
-		snprintf(vm->request_why + used, sizeof(vm->request_why) - used,
+		snprintf(vm->request.why + used, sizeof(vm->request.why) - used,
 			 "%scannot switch on %.*s%s", used ? "; " : "", (int)strcspn(line, "\n"),
 			 line, why.text);
 	note_answer(s, vm, "cannot switch on", why.text);
@@ -136,17 +136,17 @@ static void await_consent(struct xvt_session *s, struct xvt_vm *vm, uint64_t now
 {
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
 	const uint32_t said = xvt_load(&h->host_events);
-	const uint64_t waited = since(now, vm->request_clock);
+	const uint64_t waited = since(now, vm->request.clock);
 
 	if (said != XVT_HOST_EVENTS_ALLOWED)
-		vm->request_allowed = false;
-	if (said == XVT_HOST_EVENTS_ALLOWED && !vm->request_allowed) {
+		vm->request.allowed = false;
+	if (said == XVT_HOST_EVENTS_ALLOWED && !vm->request.allowed) {
 		if (waited >= ticks(s, SECOND_NS))
-			send_line(s, vm, vm->request_at, true);
+			send_line(s, vm, vm->request.at, true);
 		return;
 	}
-	if (!vm->request_told && (said != XVT_HOST_EVENTS_UNKNOWN || waited >= patience(s))) {
-		vm->request_told = true;
+	if (!vm->request.told && (said != XVT_HOST_EVENTS_UNKNOWN || waited >= patience(s))) {
+		vm->request.told = true;
 		note_refusal(s, vm, -EPERM);
 	}
 }
@@ -156,36 +156,36 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
 	int32_t result;
 
-	if (!vm->request_seq) {
+	if (!vm->request.seq) {
 		ask_again(s, vm, now);
-		if (vm->request_refused)
+		if (vm->request.refused)
 			await_consent(s, vm, now);
 		return;
 	}
-	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
+	if (xvt_load_acquire(&h->request_ack) != vm->request.seq) {
 		/* The guest may still answer: a guest that boots slowly, or that is paused. */
-		if (vm->request_silent) {
+		if (vm->request.silent) {
 			ask_again(s, vm, now);
-		} else if (since(now, vm->request_clock) >= patience(s)) {
+		} else if (since(now, vm->request.clock) >= patience(s)) {
 			note_answer(s, vm, "no answer to the request for events, from", " on");
-			vm->request_silent = true;
+			vm->request.silent = true;
 		}
 		return;
 	}
-	if (vm->request_silent)
+	if (vm->request.silent)
 		note_late(s, vm, now);
-	vm->request_silent = false;
+	vm->request.silent = false;
 	result = xvt_load(&h->request_result);
-	vm->request_seq = 0;
+	vm->request.seq = 0;
 	/* A guest that does not allow one event allows none. */
-	vm->request_refused = result == -EPERM;
-	if (vm->request_refused) {
+	vm->request.refused = result == -EPERM;
+	if (vm->request.refused) {
 		await_consent(s, vm, now);
 		return;
 	}
 	if (result)
 		note_refusal(s, vm, result);
-	send_line(s, vm, vm->request_at + request_line(s, vm, vm->request_at), is_allowed(vm));
+	send_line(s, vm, vm->request.at + request_line(s, vm, vm->request.at), is_allowed(vm));
 }
 
 /* Report requested events that are not known to be switched on, by the last pass's view of the
@@ -198,14 +198,14 @@ void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
 		return;
 	}
-	if (vm->request_refused && !vm->request_told && !vm->request_again) {
+	if (vm->request.refused && !vm->request.told && !vm->request.again) {
 		note_refusal(s, vm, -EPERM);
 		return;
 	}
-	if (vm->request_silent || (!vm->request_seq && !vm->request_again))
+	if (vm->request.silent || (!vm->request.seq && !vm->request.again))
 		return;
-	if (!vm->request_seq)
-		vm->request_at = 0; /* the guest has begun anew */
+	if (!vm->request.seq)
+		vm->request.at = 0; /* the guest has begun anew */
 	note_answer(s, vm,
 		    "the recording ended before the guest answered the request for events, from",
 		    " on");
@@ -221,15 +221,15 @@ int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines)
 		return before + more > REQUEST_MAX ? -E2BIG : -ENOMEM;
 	memcpy(text, lines_of(s, vm), before);
 	memcpy(text + before, lines, more + 1);
-	free(vm->request);
-	vm->request = text;
-	vm->request_why[0] = 0;
-	vm->request_told = false;
+	free(vm->request.lines);
+	vm->request.lines = text;
+	vm->request.why[0] = 0;
+	vm->request.told = false;
 	/* Else they are asked for behind what is asked now, or when the machine comes. */
-	if (vm->phase != XVT_VM_ATTACHED || (vm->request_seq && !vm->request_silent) ||
-	    vm->request_again)
+	if (vm->phase != XVT_VM_ATTACHED || (vm->request.seq && !vm->request.silent) ||
+	    vm->request.again)
 		return 0;
-	send_line(s, vm, vm->request_refused || vm->request_silent ? vm->request_at : before,
+	send_line(s, vm, vm->request.refused || vm->request.silent ? vm->request.at : before,
 		  is_allowed(vm));
 	return 0;
 }
@@ -238,13 +238,13 @@ int xvt_session_vm_asked(const struct xvt_vm *vm, struct xvt_error *why)
 {
 	if (vm->phase == XVT_VM_GONE)
 		return xvt_fail(why, -ENODEV, "it has gone");
-	if (vm->request_refused && vm->request_told)
+	if (vm->request.refused && vm->request.told)
 		return xvt_fail(why, -EPERM, "%s", xvt_host_region_refusal(-EPERM));
-	if (vm->request_silent)
+	if (vm->request.silent)
 		return xvt_fail(why, -ETIMEDOUT, "its guest has not answered; is it paused?");
-	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq || vm->request_again ||
-	    vm->request_refused)
+	if (vm->phase != XVT_VM_ATTACHED || vm->request.seq || vm->request.again ||
+	    vm->request.refused)
 		return -EAGAIN;
-	xvt_fail(why, 0, "%s", vm->request_why);
-	return vm->request_why[0] ? -ENOENT : 0;
+	xvt_fail(why, 0, "%s", vm->request.why);
+	return vm->request.why[0] ? -ENOENT : 0;
 }

@@ -325,18 +325,18 @@ static void note_away(struct xvt_session *s, uint64_t now)
  * names at the end: a guest sends these after the events. */
 static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
-	uint64_t before = vm->meta_pos;
+	uint64_t before = vm->metadata.pos;
 
 	if (vm->own || !xvt_vm_is_read(vm) ||
-	    (!vm->nr_active && !vm->request_seq && !vm->request_refused && !vm->meta_more &&
+	    (!vm->nr_active && !vm->request.seq && !vm->request.refused && !vm->metadata.more &&
 	     !s->off.clock && !xvt_vm_stop_wanted(vm)))
 		return;
 	if (s->disk.full) {
-		vm->meta_more = true; /* the metadata stays where it is */
+		vm->metadata.more = true; /* the metadata stays where it is */
 		return;
 	}
 	xvt_vm_read_metadata(s, vm);
-	vm->meta_more = vm->meta_pos != before;
+	vm->metadata.more = vm->metadata.pos != before;
 	xvt_vm_look_for_answer(s, vm, now);
 }
 

@@ -219,7 +219,7 @@ static bool vm_is_idle(const struct xvt_session *s, const struct xvt_vm *vm, uin
 
 	if (vm->phase == XVT_VM_GONE)
 		return true;
-	if (vm->phase != XVT_VM_ATTACHED || (vm->request_seq && !vm->request_silent))
+	if (vm->phase != XVT_VM_ATTACHED || (vm->request.seq && !vm->request.silent))
 		return false;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i] && !ring_is_idle(s, vm->rings[i], now))

@@ -131,9 +131,9 @@ void xvt_vm_read_all_metadata(struct xvt_session *s, struct xvt_vm *vm)
 	uint64_t before;
 
 	do {
-		before = vm->meta_pos;
+		before = vm->metadata.pos;
 		xvt_vm_read_metadata(s, vm);
-	} while (vm->meta_pos != before);
+	} while (vm->metadata.pos != before);
 }
 
 /*

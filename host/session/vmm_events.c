@@ -286,7 +286,7 @@ static bool shows_life(const struct xvt_vm *vm, enum xvt_vmm_event event)
 static bool follow_panic(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vmm_event event)
 {
 	if (event == XVT_VMM_PANICKED) {
-		vm->generation_known = false; /* the report came since the last pass */
+		vm->generation.known = false; /* the report came since the last pass */
 		return !xvt_panic_by_vmm(&vm->panic.told, xvt_vm_generation(s, vm));
 	}
 	if (event == XVT_VMM_RESET)

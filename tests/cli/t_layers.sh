@@ -91,6 +91,16 @@ echo "int use(struct xvt_ring *r) { return !!r->$part.$field; }" >>"$tree/host/r
 check "a use of another file's private field ($part.$field of $file) is seen" caught "$part.$field is private to ring/$file"
 
 fresh
+echo 'bool use(struct xvt_session *s); bool use(struct xvt_session *s) { return s->vms[0]->request.told; }' \
+	>>"$tree/host/session/scan.c"
+check "a use of another file's member of a machine is seen" caught "request.told is private to session/request.c"
+
+fresh
+echo 'void set(struct xvt_vm *vm); void set(struct xvt_vm *vm) { vm->metadata.pos = 0; }' >>"$tree/host/session/scan.c"
+check "a write of another file's member of a machine is seen" caught \
+	"metadata.pos is written by session/metadata.c alone"
+
+fresh
 echo 'void xvt_core_resume(void); void call(void); void call(void) { xvt_core_resume(); }' |
 	${CC:-gcc} -x c -c -o "$tree/build/guest/linux/xvt_meta.o" -
 echo 'void xvt_core_resume(void) { }' | ${CC:-gcc} -x c -c -o "$tree/build/guest/linux/xvt_core.o" -

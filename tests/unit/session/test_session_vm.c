@@ -243,7 +243,7 @@ static void consent(struct xvt_vm *vm, uint32_t host_events)
 /* A look, `ns` after the newest request. */
 static void look_after(struct xvt_vm *vm, uint64_t ns)
 {
-	look_for_answer(vm, vm->request_clock + ticks(s, ns));
+	look_for_answer(vm, vm->request.clock + ticks(s, ns));
 }
 
 START_TEST(a_refused_event_is_named)
@@ -349,7 +349,7 @@ START_TEST(a_user_adds_events)
 	ck_assert_int_eq(xvt_session_vm_asked(g2, &why), 0);
 	/* All of them again, for a new generation. */
 	((struct xvt_region_hdr *)g2->region.map)->generation++;
-	look_for_answer(g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
+	look_for_answer(g2, g2->request.clock + ticks(s, 2 * SECOND_NS));
 	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
 	answer_of(g2, 0);
 	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
@@ -373,10 +373,10 @@ START_TEST(a_guest_that_begins_again_is_asked_again)
 		ck_assert_ptr_null(asked_of(g2));
 		xvt_store(&h->generation, xvt_load(&h->generation) + 1);
 		/* At most once a second, however often it begins. */
-		g2->request_clock = xvt_clock_read();
-		look_for_answer(g2, g2->request_clock);
+		g2->request.clock = xvt_clock_read();
+		look_for_answer(g2, g2->request.clock);
 		ck_assert_ptr_null(asked_of(g2));
-		look_for_answer(g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
+		look_for_answer(g2, g2->request.clock + ticks(s, 2 * SECOND_NS));
 	}
 	ck_assert_ptr_nonnull(asked_of(g2));
 	/* One that never answers. */
@@ -1091,8 +1091,8 @@ START_TEST(metadata_without_end_does_not_fill_the_trace)
 	boot_with(300, "");
 	n = metas(&bytes);
 	ck_assert_uint_eq(n, 300);
-	ck_assert_uint_ge(rec.vm->meta_written, bytes);
-	rec.vm->meta_written = 64u << 20;
+	ck_assert_uint_ge(rec.vm->metadata.written, bytes);
+	rec.vm->metadata.written = 64u << 20;
 	boot_with(1, "one more");
 	ck_assert_uint_eq(metas(&bytes), n + 1);
 	ck_assert(!is_noted("all metadata that one machine may put there"));

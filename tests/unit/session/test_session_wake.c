@@ -244,7 +244,7 @@ START_TEST(what_keeps_it_awake)
 		s->off.clock = before.off.clock;         \
 		s->opt = before.opt;                     \
 		s->merge = before.merge;                 \
-		vm->request_seq = 0;                     \
+		vm->request.seq = 0;                     \
 	} while (0)
 	KEEPS(r->drain.idle = false);
 	KEEPS(r->measure.answered = false);
@@ -260,7 +260,7 @@ START_TEST(what_keeps_it_awake)
 	KEEPS(s->opt.kind = XVT_SESSION_SNAPSHOT);
 	KEEPS(s->opt.run_spans = true);
 	KEEPS(s->merge.emitted++);
-	KEEPS(vm->request_seq = 1);
+	KEEPS(vm->request.seq = 1);
 	KEEPS(s->wake.filled++);
 #undef KEEPS
 	ck_assert(!asleep()); /* a sub-buffer was filled just now */
