@@ -93,16 +93,16 @@ static uint64_t rest_looks(const struct xvt_session *s)
 
 bool xvt_vm_copy_waits(struct xvt_vm *vm, const struct xvt_vm *original)
 {
-	if (!original || (original->vcpus_off && is_all_read(original)))
+	if (!original || (original->vmm.vcpus_off && is_all_read(original)))
 		return false;
-	return vm->copy_looks++ < (original->vcpus_off ? rest_looks(vm->session) : PAUSE_LOOKS);
+	return vm->copy_looks++ < (original->vmm.vcpus_off ? rest_looks(vm->session) : PAUSE_LOOKS);
 }
 
 bool xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original)
 {
 	uint32_t i;
 
-	if (!original || !original->vcpus_off || !is_all_read(original))
+	if (!original || !original->vmm.vcpus_off || !is_all_read(original))
 		return false;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		const struct xvt_ring_host *from = xvt_host_ring_host(&original->region, i);

@@ -16,7 +16,8 @@ static bool names_due(const struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		const struct xvt_vm *vm = s->vms[i];
 
-		if (!vm->own && vm->phase == XVT_VM_ATTACHED && !vm->paused && xvt_vm_names_due(vm))
+		if (!vm->own && vm->phase == XVT_VM_ATTACHED && !vm->vmm.paused &&
+		    xvt_vm_names_due(vm))
 			return true;
 	}
 	return false;

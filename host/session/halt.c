@@ -65,7 +65,7 @@ void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 	if (vm->phase == XVT_VM_ATTACHED && xvt_vm_set_state(vm, XVT_STATE_SWITCHED_OFF))
 		return;
 	h->uid = uid;
-	vm->end_clock = xvt_clock_read_ordered();
+	vm->span.end_clock = xvt_clock_read_ordered();
 	tell_stop(s, vm, uid);
 	if (vm->phase != XVT_VM_ATTACHED) {
 		finish_stop(s, vm);

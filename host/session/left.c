@@ -42,7 +42,7 @@ static bool may_be_freed(const struct xvt_session *s, const struct xvt_vm *vm)
 		return false;
 	/* A machine that is stopped by request waits for its start. */
 	if (!newest->left_out || xvt_vm_stop_wanted(newest))
-		return vm != newest && vm->space_of != vm->id && !vm->vmm;
+		return vm != newest && vm->space_of != vm->id && !vm->vmm.listener;
 	for (i = 0; i < s->nr_vms; i++) {
 		const struct xvt_vm *other = s->vms[i];
 

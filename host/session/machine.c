@@ -171,9 +171,10 @@ static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 				 "its region is a copy of that of %s, %s: events that were in its "
 				 "rings then may be in the trace for both machines",
 				 original->name,
-				 original->vcpus_off ? "whose events were not all written in time"
-						     : "which was not reported to have ended");
-	else if (vm->arrived)
+				 original->vmm.vcpus_off
+					 ? "whose events were not all written in time"
+					 : "which was not reported to have ended");
+	else if (vm->vmm.arrived)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "it was recorded where it came from (trace %016" PRIx64
 				 "): events that were in its rings then may be in both traces, and "
@@ -391,7 +392,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	vm->session = s;
-	vm->begin_clock = xvt_clock_read();
+	vm->span.begin_clock = xvt_clock_read();
 	vm->id = vm->space_of = s->table.next_vm;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;

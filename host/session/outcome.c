@@ -28,8 +28,8 @@ void xvt_session_vm_outcome(const struct xvt_vm *vm, struct xvt_vm_outcome *o)
 
 	*o = (struct xvt_vm_outcome){
 		.paused_ns = xvt_vm_paused_ns(vm->session, vm),
-		.departed = vm->departed,
-		.why = vm->departed_why,
+		.departed = vm->vmm.departed,
+		.why = vm->vmm.departed_why,
 	};
 	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
 		if (!vm->rings[i])

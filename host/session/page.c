@@ -21,8 +21,8 @@ void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r)
 
 	xvt_clock_pages_init(&r->measure.pages, page_in_region(r), &s->clock, s->attach_id, NULL,
 			     NULL);
-	if (vm->paused)
-		xvt_clock_pages_pause(&r->measure.pages, vm->paused_at_ns);
+	if (vm->vmm.paused)
+		xvt_clock_pages_pause(&r->measure.pages, vm->vmm.paused_at_ns);
 	if (!dir)
 		return;
 	err = xvt_clock_pages_share(&r->measure.pages, dir, vm->name, r->index,

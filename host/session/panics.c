@@ -22,7 +22,7 @@ static void note(struct xvt_session *s, struct xvt_vm *vm, enum xvt_note_kind ki
 	char after[48];
 	const struct xvt_state_note n = {
 		.level = kind == XVT_NOTE_CRASHED,
-		.kind = vm->end_clock ? XVT_NOTE_TEXT : kind,
+		.kind = vm->span.end_clock ? XVT_NOTE_TEXT : kind,
 		.at_ns = at_ns,
 		.since_ns = kind == XVT_NOTE_CRASHED ? xvt_session_vm_last_ns(vm) : 0,
 		.before = before,
@@ -96,7 +96,7 @@ void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm)
 	generation = xvt_vm_generation(s, vm);
 	if (vm->panic.dead && generation != vm->panic.generation) {
 		vm->panic.dead = false;
-		vm->departed = NULL;
+		xvt_vm_is_here(vm);
 		note(s, vm, XVT_NOTE_RESET, now_ns, "was reset", "its kernel booted again");
 	}
 	if (has_lost_record(vm))
@@ -106,6 +106,6 @@ void xvt_session_look_for_panic(struct xvt_session *s, struct xvt_vm *vm)
 void xvt_vm_revived(struct xvt_session *s, struct xvt_vm *vm)
 {
 	if (vm->panic.dead)
-		vm->departed = NULL;
+		xvt_vm_is_here(vm);
 	xvt_vm_panics_begin(s, vm);
 }

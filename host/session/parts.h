@@ -304,6 +304,35 @@ struct xvt_machine_metadata {
 	uint64_t looked_ns; /* when all of it was read last; 0: not yet */
 };
 
+/* What a machine's VMM reports, see vmm_events.c. */
+struct xvt_machine_vmm {
+	/* written by vmm_events.c */
+	struct xvt_vmm *listener; /* NULL: none; closed with the session */
+	bool paused;		  /* the vCPUs are paused */
+	bool vcpus_off;		  /* no vCPU runs here: paused, ended or moved away */
+	bool ended;		  /* the VMM has ended, and a start will be reported */
+	bool arrived;		  /* the machine came from another VMM */
+	const char *departed;	  /* "ended", "moved": the newest report; NULL: it is here */
+	char departed_why[64];
+	uint64_t paused_at_ns; /* host time of the pause, not before the machine's recording */
+	/* written by vmm_events.c status.c */
+	uint32_t departed_seconds;
+	/* private to vmm_events.c */
+	bool lost;		 /* the connection of the listener has ended */
+	bool any_report;	 /* a report has been received */
+	uint64_t stamp_ns;	 /* host time of the newest VMM timestamp */
+	uint64_t pause_stamp_ns; /* of the pause, by the timestamp; 0: no usable timestamp */
+	uint64_t paused_ns;	 /* sum of finished pauses */
+};
+
+/* Host clock at the ends of a machine's recording. */
+struct xvt_machine_span {
+	/* written by machine.c */
+	uint64_t begin_clock;
+	/* written by halt.c replaced.c */
+	uint64_t end_clock; /* by request, or with its file; 0: it was not ended */
+};
+
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -374,25 +403,10 @@ struct xvt_vm {
 	size_t first_active;	   /* first of its rings in s->active, by the last pass */
 	size_t nr_active;
 
-	/* vmm_events.c: state reported by its VMM. */
-	struct xvt_vmm *vmm;  /* listener; NULL: none; closed with the session */
-	bool vmm_lost;	      /* the connection of `vmm` has ended */
-	bool any_report;      /* a report has been received */
-	uint64_t stamp_ns;    /* host time of the newest VMM timestamp */
-	bool paused;	      /* the vCPUs are paused */
-	bool vcpus_off;	      /* no vCPU runs here: paused, ended or moved away */
-	bool ended;	      /* the VMM has ended, and a start will be reported */
-	bool arrived;	      /* the machine came from another VMM */
-	const char *departed; /* "ended", "moved": what its VMM reported last; NULL: it is here */
-	char departed_why[64];
-	uint64_t departed_attempted; /* the writers' counters since then; status.c */
-	uint32_t departed_seconds;
-	uint32_t away_seconds; /* status.c: since it is gone, or has ended or moved */
-	uint64_t paused_at_ns; /* host time of the pause, not before the recording of the machine */
-	uint64_t pause_stamp_ns; /* the same by the VMM's timestamp; 0: no usable timestamp */
-	uint64_t paused_ns;	 /* sum of finished pauses */
-	uint64_t begin_clock;	 /* the recording began; machine.c */
-	uint64_t end_clock;	 /* and was ended by request, or with its file; 0: it was not */
+	struct xvt_machine_vmm vmm;
+	struct xvt_machine_span span;
+	uint64_t departed_attempted; /* status.c: the writers' counters since vmm.departed */
+	uint32_t away_seconds;	     /* status.c: since it is gone, or has ended or moved */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
 	bool freed;    /* left.c: it is about to be freed */
@@ -806,7 +820,7 @@ static inline bool xvt_vm_is_read(const struct xvt_vm *vm)
  * machine is no fault. */
 static inline bool xvt_vm_is_paused(const struct xvt_vm *vm)
 {
-	return vm->paused;
+	return vm->vmm.paused;
 }
 
 /* Returns true if its VMM has ended, or the machine has moved away, by its VMM's reports, and none
@@ -814,7 +828,7 @@ static inline bool xvt_vm_is_paused(const struct xvt_vm *vm)
  * measured again, unless a guest answers all the same. */
 static inline bool xvt_vm_ended_or_moved(const struct xvt_vm *vm)
 {
-	return vm->vcpus_off && !vm->paused && !vm->ended;
+	return vm->vmm.vcpus_off && !vm->vmm.paused && !vm->vmm.ended;
 }
 
 /* --- copied.c --- */
@@ -1295,6 +1309,8 @@ void xvt_session_stop_listening(struct xvt_session *s);
 
 /* The last report of the machine's VMM, or its guest: `how` it is not here any more. */
 void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why);
+/* Something shows that the machine is here. */
+void xvt_vm_is_here(struct xvt_vm *vm);
 
 /* --- panics.c --- */
 

@@ -143,8 +143,8 @@ void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm, enum xvt_vm_state to
 {
 	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 
-	if (!vm->end_clock)
-		vm->end_clock = xvt_clock_read();
+	if (!vm->span.end_clock)
+		vm->span.end_clock = xvt_clock_read();
 	xvt_session_clock_forget(s, vm);
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];

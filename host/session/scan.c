@@ -120,7 +120,7 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	/* A VMM restores page by page, and the nonce may come before the pages of the rings. The
 	 * restore is complete when the VMM, or the one that takes its place, reports that the
 	 * machine runs again. */
-	vm->looked = !(back && (xvt_vm_is_paused(vm) || vm->ended));
+	vm->looked = !(back && (xvt_vm_is_paused(vm) || vm->vmm.ended));
 	vm->unparked = false;
 	if (vm->unseen == vm->looked) {
 		vm->unseen = !vm->looked;

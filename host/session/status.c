@@ -107,19 +107,19 @@ static void watch_departed(struct xvt_vm *vm)
 	uint64_t attempted = 0;
 	uint32_t i;
 
-	if (!vm->departed || vm->phase != XVT_VM_ATTACHED || vm->panic.dead)
+	if (!vm->vmm.departed || vm->phase != XVT_VM_ATTACHED || vm->panic.dead)
 		return;
 	for (i = 0; i < vm->region.g.ring_count; i++)
 		attempted += vm->rings[i] ? vm->rings[i]->drain.last.attempted : 0;
-	if (++vm->departed_seconds > 2 && attempted != vm->departed_attempted)
-		vm->departed = NULL;
+	if (++vm->vmm.departed_seconds > 2 && attempted != vm->departed_attempted)
+		xvt_vm_is_here(vm);
 	vm->departed_attempted = attempted;
 }
 
 /* A machine that was stopped by request is not away: it may be started. */
 static void count_away(struct xvt_vm *vm)
 {
-	const bool away = !xvt_vm_stop_wanted(vm) && (vm->phase == XVT_VM_GONE || vm->departed);
+	const bool away = !xvt_vm_stop_wanted(vm) && (vm->phase == XVT_VM_GONE || vm->vmm.departed);
 
 	if (!away)
 		vm->away_seconds = 0;
@@ -160,8 +160,8 @@ static const char *ring_phase(const struct xvt_ring *r)
 
 	if (vm->phase == XVT_VM_GONE)
 		return "gone";
-	return vm->departed && r->phase == XVT_PHASE_LIVE ? vm->departed
-							  : xvt_ring_phase_name(r->phase);
+	return vm->vmm.departed && r->phase == XVT_PHASE_LIVE ? vm->vmm.departed
+							      : xvt_ring_phase_name(r->phase);
 }
 
 /* Bytes written and not drained. The words are the guest's, so the value is limited to the ring's
@@ -241,7 +241,8 @@ static const char *vm_phase(const struct xvt_vm *v)
 {
 	const enum xvt_vm_state state = xvt_vm_state(v);
 
-	return state == XVT_STATE_RECORDED && v->departed ? v->departed : xvt_vm_state_shown(state);
+	return state == XVT_STATE_RECORDED && v->vmm.departed ? v->vmm.departed
+							      : xvt_vm_state_shown(state);
 }
 
 static void add_waits(struct xvt_json *j, const struct xvt_vm *v)

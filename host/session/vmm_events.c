@@ -74,10 +74,10 @@ static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 	if (!stamp || stamp > realtime_ns || ago > since(now_ns, looked) + SEND_NS)
 		return now_ns;
 	/* Timestamps have microseconds: two within one must keep their order. */
-	if (now_ns - ago > vm->stamp_ns)
-		vm->stamp_ns = now_ns - ago;
+	if (now_ns - ago > vm->vmm.stamp_ns)
+		vm->vmm.stamp_ns = now_ns - ago;
 	*exact = wall_held(s, now_ns, realtime_ns);
-	return vm->stamp_ns;
+	return vm->vmm.stamp_ns;
 }
 
 /* The earlier one of a time and an end of the recording; clock 0: it has not ended. */
@@ -91,30 +91,30 @@ static uint64_t not_behind(const struct xvt_session *s, uint64_t ns, uint64_t cl
 /* Length of the current pause up to `ns`, as far as it lies in the machine's recording. */
 static uint64_t pause_until(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t ns)
 {
-	if (!vm->paused)
+	if (!vm->vmm.paused)
 		return 0;
-	ns = not_behind(s, not_behind(s, ns, s->off.clock), vm->end_clock);
-	return since(ns, vm->paused_at_ns);
+	ns = not_behind(s, not_behind(s, ns, s->off.clock), vm->span.end_clock);
+	return since(ns, vm->vmm.paused_at_ns);
 }
 
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm)
 {
-	return vm->paused_ns + pause_until(s, vm, host_ns(s, xvt_clock_read()));
+	return vm->vmm.paused_ns + pause_until(s, vm, host_ns(s, xvt_clock_read()));
 }
 
 /* found: the pause was found when the machine's recording began, so it began before. */
 static void pause_begins(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns, bool found)
 {
-	const uint64_t begin_ns = host_ns(s, vm->begin_clock);
+	const uint64_t begin_ns = host_ns(s, vm->span.begin_clock);
 
-	vm->paused = true;
-	vm->paused_at_ns = !found && at_ns > begin_ns ? at_ns : begin_ns;
+	vm->vmm.paused = true;
+	vm->vmm.paused_at_ns = !found && at_ns > begin_ns ? at_ns : begin_ns;
 }
 
 static void pause_ends(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns)
 {
-	vm->paused_ns += pause_until(s, vm, at_ns);
-	vm->paused = false;
+	vm->vmm.paused_ns += pause_until(s, vm, at_ns);
+	vm->vmm.paused = false;
 }
 
 static uint32_t nr_rings(const struct xvt_vm *vm)
@@ -149,8 +149,8 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 	for (i = 0; i < nr_rings(vm); i++) {
 		if (!vm->rings[i])
 			continue;
-		if (vm->pause_stamp_ns && until_ns)
-			xvt_clock_map_paused(&vm->rings[i]->clock.map, vm->pause_stamp_ns,
+		if (vm->vmm.pause_stamp_ns && until_ns)
+			xvt_clock_map_paused(&vm->rings[i]->clock.map, vm->vmm.pause_stamp_ns,
 					     until_ns);
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
 		vm->rings[i]->measure.answer_clock = now; /* silence begins anew */
@@ -227,9 +227,9 @@ uint64_t xvt_session_vm_last_ns(const struct xvt_vm *vm)
 /* Only a change of state within the machine's recording is one for readers. */
 static enum xvt_note_kind kind_of(const struct xvt_vm *vm, const struct xvt_vmm_report *r)
 {
-	const bool first = !vm->any_report && !vm->paused && !r->realtime_ns;
+	const bool first = !vm->vmm.any_report && !vm->vmm.paused && !r->realtime_ns;
 
-	if (vm->end_clock || (r->event == XVT_VMM_RUNNING && first))
+	if (vm->span.end_clock || (r->event == XVT_VMM_RUNNING && first))
 		return XVT_NOTE_TEXT;
 	return r->err && r->err != -EPIPE ? XVT_NOTE_UNKNOWN : words[r->event].kind;
 }
@@ -244,7 +244,7 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 				    .why = r->why,
 				    .after = "" };
 	char at[SECONDS_LEN], pause[SECONDS_LEN], text[3 * SECONDS_LEN + 32];
-	const bool again = r->event == XVT_VMM_RUNNING && vm->paused;
+	const bool again = r->event == XVT_VMM_RUNNING && vm->vmm.paused;
 
 	seconds(at, at_ns);
 	if (r->err) {
@@ -267,9 +267,14 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 
 void xvt_vm_depart(struct xvt_vm *vm, const char *how, const char *why)
 {
-	vm->departed = how;
-	snprintf(vm->departed_why, sizeof(vm->departed_why), "%.63s", why);
-	vm->departed_seconds = 0;
+	vm->vmm.departed = how;
+	snprintf(vm->vmm.departed_why, sizeof(vm->vmm.departed_why), "%.63s", why);
+	vm->vmm.departed_seconds = 0;
+}
+
+void xvt_vm_is_here(struct xvt_vm *vm)
+{
+	vm->vmm.departed = NULL;
 }
 
 /* Returns true for a report that only a machine makes that is here. A machine whose kernel panicked
@@ -310,45 +315,45 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	if (!known)
 		tell_event(s, vm, r, at_ns);
 	if (shows_life(vm, r->event))
-		vm->departed = NULL;
+		xvt_vm_is_here(vm);
 	vm->since.rests = xvt_vmm_rests(r, vm->since.rests);
 	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
-		vm->vcpus_off = true;
-		if (!vm->paused) {
-			pause_begins(s, vm, at_ns, !vm->any_report && !r->realtime_ns);
-			vm->pause_stamp_ns = exact ? at_ns + WALL_NS : 0;
+		vm->vmm.vcpus_off = true;
+		if (!vm->vmm.paused) {
+			pause_begins(s, vm, at_ns, !vm->vmm.any_report && !r->realtime_ns);
+			vm->vmm.pause_stamp_ns = exact ? at_ns + WALL_NS : 0;
 			ask_epoch(vm);
 		}
 		break;
 	case XVT_VMM_RUNNING:
-		vm->vcpus_off = false;
-		if (vm->paused)
+		vm->vmm.vcpus_off = false;
+		if (vm->vmm.paused)
 			stood_still(vm, exact ? at_ns : 0);
 		pause_ends(s, vm, at_ns);
 		measure_at_once(vm);
 		break;
 	case XVT_VMM_ARRIVED:
-		vm->arrived = true;
+		vm->vmm.arrived = true;
 		measure_at_once(vm);
 		break;
 	case XVT_VMM_RESET:
 	case XVT_VMM_WOKEN:
-		vm->vcpus_off = false;
+		vm->vmm.vcpus_off = false;
 		measure_at_once(vm);
 		break;
 	case XVT_VMM_GONE:
-		if (!vm->departed && (!r->err || r->err == -EPIPE))
+		if (!vm->vmm.departed && (!r->err || r->err == -EPIPE))
 			xvt_vm_depart(vm, "ended", r->why);
 		vm->since.crashed |= r->err == -EPIPE;
-		vm->vcpus_off = r->err != -ENOTCONN;
+		vm->vmm.vcpus_off = r->err != -ENOTCONN;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
 		xvt_vm_depart(vm, "moved", r->why);
-		vm->vcpus_off = true;
+		vm->vmm.vcpus_off = true;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_PANICKED:
@@ -361,19 +366,19 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	}
 	xvt_session_page_event(vm, r->event, at_ns);
-	vm->any_report = true;
+	vm->vmm.any_report = true;
 }
 
 static void tell_found_paused(struct xvt_session *s, struct xvt_vm *vm)
 {
 	char at[SECONDS_LEN], after[SECONDS_LEN + 8];
 	const struct xvt_state_note n = { .kind = XVT_NOTE_PAUSED,
-					  .at_ns = vm->paused_at_ns,
+					  .at_ns = vm->vmm.paused_at_ns,
 					  .before = "stopped",
 					  .why = "before its recording began",
 					  .after = after };
 
-	snprintf(after, sizeof(after), ", at %s", seconds(at, vm->paused_at_ns));
+	snprintf(after, sizeof(after), ", at %s", seconds(at, vm->vmm.paused_at_ns));
 	xvt_session_note_state(s, vm, &n);
 }
 
@@ -381,7 +386,7 @@ void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 {
 	const struct xvt_state_note n = { .level = 1,
 					  .kind = XVT_NOTE_UNKNOWN,
-					  .at_ns = host_ns(s, vm->end_clock),
+					  .at_ns = host_ns(s, vm->span.end_clock),
 					  .since_ns = xvt_session_vm_last_ns(vm),
 					  .before = "",
 					  .why = why,
@@ -392,48 +397,48 @@ void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 
 void xvt_vm_hand_over(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm *next)
 {
-	if (vm->paused) {
+	if (vm->vmm.paused) {
 		pause_begins(s, next, 0, true);
 		tell_found_paused(s, next);
 	}
-	pause_ends(s, vm, host_ns(s, next->begin_clock));
-	next->vcpus_off = next->paused;
-	next->any_report = vm->any_report;
+	pause_ends(s, vm, host_ns(s, next->span.begin_clock));
+	next->vmm.vcpus_off = next->vmm.paused;
+	next->vmm.any_report = vm->vmm.any_report;
 }
 
 void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 {
 	struct xvt_vm *vm = arg;
-	const bool ended = r->event == XVT_VMM_GONE && r->err != -ENOTCONN && vm->vmm &&
-			   vm->vmm->ops->sees_starts;
+	const bool ended = r->event == XVT_VMM_GONE && r->err != -ENOTCONN && vm->vmm.listener &&
+			   vm->vmm.listener->ops->sees_starts;
 
 	if (r->event == XVT_VMM_GONE)
-		vm->vmm_lost = r->err != 0;
+		vm->vmm.lost = r->err != 0;
 	while (vm->next) /* the file was replaced: the VMM reports about the newest machine */
 		vm = vm->next;
-	vm->ended = ended || (vm->ended && r->event == XVT_VMM_RENAMED);
+	vm->vmm.ended = ended || (vm->vmm.ended && r->event == XVT_VMM_RENAMED);
 	xvt_session_vm_event(vm->session, vm, r);
 }
 
 void xvt_session_vm_listens(struct xvt_vm *vm, struct xvt_vmm *listener)
 {
-	if (vm->vmm)
-		vm->vmm->ops->close(vm->vmm);
-	vm->vmm = listener;
-	vm->vmm_lost = false;
+	if (vm->vmm.listener)
+		vm->vmm.listener->ops->close(vm->vmm.listener);
+	vm->vmm.listener = listener;
+	vm->vmm.lost = false;
 }
 
 bool xvt_session_vm_unheard(const struct xvt_vm *vm)
 {
-	return vm->vmm && vm->vmm_lost;
+	return vm->vmm.listener && vm->vmm.lost;
 }
 
 void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm)
 {
 	xvt_session_wake_leave(s, vm);
-	if (vm->vmm)
-		vm->vmm->ops->close(vm->vmm);
-	vm->vmm = NULL;
+	if (vm->vmm.listener)
+		vm->vmm.listener->ops->close(vm->vmm.listener);
+	vm->vmm.listener = NULL;
 }
 
 void xvt_session_stop_listening(struct xvt_session *s)

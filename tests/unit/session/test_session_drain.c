@@ -505,11 +505,11 @@ START_TEST(restored_memory_is_not_waited_for)
 	r->drain.passed_clock = r->drain.look_clock;
 	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
 	/* Older pages, and its VMM says that it stands still. */
-	rec.vm->paused = true;
+	rec.vm->vmm.paused = true;
 	xvt_store(&xvt_host_region_page(&rec.vm->region)->nonce, 77);
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert_uint_eq(xvt_ring_bound(r), UINT64_MAX);
-	rec.vm->paused = false;
+	rec.vm->vmm.paused = false;
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(!r->guest.unseen);
 	xvt_ring_set_phase(r, XVT_PHASE_LIVE);

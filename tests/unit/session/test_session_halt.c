@@ -169,9 +169,9 @@ static void ck_paused(const struct xvt_vm *vm, uint64_t least_ns, uint64_t most_
 /* Moves what happened so far into the past. */
 static void pass_time(struct xvt_vm *vm, uint64_t ns)
 {
-	vm->begin_clock -= ticks(s, ns);
-	vm->paused_at_ns -= ns;
-	vm->end_clock -= vm->end_clock ? ticks(s, ns) : 0;
+	vm->span.begin_clock -= ticks(s, ns);
+	vm->vmm.paused_at_ns -= ns;
+	vm->span.end_clock -= vm->span.end_clock ? ticks(s, ns) : 0;
 }
 
 /* A pause of 15 s, of which the first and the last 5 s are recorded, by two machines. */
@@ -181,7 +181,7 @@ START_TEST(a_pause_counts_where_it_is_recorded)
 	uint64_t most_ns = 9 * SECOND_NS;
 	struct xvt_error why = { "" };
 
-	vm->begin_clock -= ticks(s, SECOND_NS);
+	vm->span.begin_clock -= ticks(s, SECOND_NS);
 	report(vm, XVT_VMM_RUNNING);
 	report(vm, XVT_VMM_STOPPED);
 	pass_time(vm, 5 * SECOND_NS);

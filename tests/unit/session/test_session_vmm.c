@@ -54,7 +54,7 @@ static void setup(void)
 	/* It has been recording for a while, and was away for most of it. No longer than a host has
 	 * been up that runs this. */
 	s->start_clock -= ticks(s, 18 * SECOND_NS);
-	vm->begin_clock = s->start_clock;
+	vm->span.begin_clock = s->start_clock;
 	s->passes.last_clock = xvt_clock_read() - ticks(s, 14 * SECOND_NS);
 }
 
@@ -335,7 +335,7 @@ START_TEST(memory_that_another_vmm_loads_is_not_read_until_that_runs)
 	const uint64_t old = 7;
 
 	s->opt.note = NULL;
-	vm->vmm = &listener;
+	vm->vmm.listener = &listener;
 	drain();
 	report(XVT_VMM_GONE, 0);
 	drain();
@@ -346,7 +346,7 @@ START_TEST(memory_that_another_vmm_loads_is_not_read_until_that_runs)
 	report(XVT_VMM_RUNNING, 0);
 	drain();
 	ck_assert_uint_ne(xvt_load(&page->nonce), old);
-	vm->vmm = NULL;
+	vm->vmm.listener = NULL;
 }
 END_TEST
 
@@ -838,13 +838,13 @@ START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 	struct xvt_piece piece = { .ceiling_clock = old };
 
 	let_wait(r, &piece, now);
-	vm->paused = true;
+	vm->vmm.paused = true;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
 	r->session.still_clock = old;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
-	vm->paused = false;
+	vm->vmm.paused = false;
 	wait_no_more(r);
 }
 END_TEST
