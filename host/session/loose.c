@@ -14,27 +14,28 @@
 /* True if the machine's records wait for too long, or come too fast. */
 static bool is_pressed(const struct xvt_vm *vm)
 {
-	return vm->ring_full || xvt_pool_used(&vm->pool) > xvt_pool_most(&vm->pool) / MEMORY_PART;
+	return vm->loose.ring_full ||
+	       xvt_pool_used(&vm->pool) > xvt_pool_most(&vm->pool) / MEMORY_PART;
 }
 
 static void note(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!vm->loose_second || s->passes.seconds + 1 - vm->loose_second >= QUIET_SECONDS)
+	if (!vm->loose.second || s->passes.seconds + 1 - vm->loose.second >= QUIET_SECONDS)
 		xvt_session_note(
 			s, 0, vm, UINT32_MAX,
 			"its events come too fast to be merged, or wait too long for those "
 			"of other rings: they are written as they come, and whatever "
 			"reads the trace puts them in order");
-	vm->loose_second = s->passes.seconds + 1;
+	vm->loose.second = s->passes.seconds + 1;
 }
 
 static void set_loose(struct xvt_vm *vm, bool loose)
 {
 	uint32_t i;
 
-	if (vm->loose == loose)
+	if (vm->loose.on == loose)
 		return;
-	vm->loose = loose;
+	vm->loose.on = loose;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i])
 			vm->rings[i]->guest.loose = loose;
@@ -51,7 +52,7 @@ void xvt_session_loosen(struct xvt_session *s)
 		struct xvt_vm *vm = s->vms[i];
 		const bool pressed = vm->phase == XVT_VM_ATTACHED && is_pressed(vm);
 
-		vm->ring_full = false;
+		vm->loose.ring_full = false;
 		if (pressed && s->opt.order == XVT_ORDER_AUTO)
 			note(s, vm);
 		if (vm->phase == XVT_VM_ATTACHED)

@@ -39,11 +39,11 @@ static bool note_allowed(struct xvt_session *s, struct xvt_vm *vm, uint32_t leve
 
 	if (!vm)
 		return true;
-	own = &vm->notes[level % 3];
+	own = &vm->notes.limits[level % 3];
 	refill(s, own, NOTES_VM, NOTES_VM_NS, now);
 	refill(s, &s->notes, NOTES_ALL, NOTES_ALL_NS, now);
 	if (!own->left || (!s->notes.left && own->left <= NOTES_VM - NOTES_OWN)) {
-		vm->notes_left_out++;
+		vm->notes.left_out++;
 		return false;
 	}
 	own->left--;
@@ -129,13 +129,13 @@ void xvt_session_notes_left_out(struct xvt_session *s, struct xvt_vm *vm, uint64
 {
 	char text[128];
 
-	if (vm->notes_left_out == vm->notes_told ||
-	    (!final && vm->notes_told_clock &&
-	     since(now, vm->notes_told_clock) < ticks(s, LEFT_OUT_NS)))
+	if (vm->notes.left_out == vm->notes.told ||
+	    (!final && vm->notes.told_clock &&
+	     since(now, vm->notes.told_clock) < ticks(s, LEFT_OUT_NS)))
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64 " further notes about it are left out",
-		 vm->notes_left_out - vm->notes_told);
-	vm->notes_told = vm->notes_left_out;
-	vm->notes_told_clock = now;
+		 vm->notes.left_out - vm->notes.told);
+	vm->notes.told = vm->notes.left_out;
+	vm->notes.told_clock = now;
 	put_note(s, 1, vm, UINT32_MAX, text);
 }

@@ -316,7 +316,7 @@ struct xvt_machine_vmm {
 	char departed_why[64];
 	uint64_t paused_at_ns; /* host time of the pause, not before the machine's recording */
 	/* written by vmm_events.c status.c */
-	uint32_t departed_seconds;
+	uint32_t departed_seconds; /* since that report */
 	/* private to vmm_events.c */
 	bool lost;		 /* the connection of the listener has ended */
 	bool any_report;	 /* a report has been received */
@@ -331,6 +331,35 @@ struct xvt_machine_span {
 	uint64_t begin_clock;
 	/* written by halt.c replaced.c */
 	uint64_t end_clock; /* by request, or with its file; 0: it was not ended */
+};
+
+/* Whether the order of a machine's events is left to the readers, see loose.c. */
+struct xvt_machine_loose {
+	/* written by loose.c */
+	bool on;
+	/* written by loose.c session.c */
+	bool ring_full; /* the newest look at one of its rings took most of a ring */
+	/* private to loose.c */
+	uint64_t second; /* s->passes.seconds + 1 when it was last under pressure; 0: never */
+};
+
+/* A machine's state as status.c shows it. */
+struct xvt_machine_status {
+	/* private to status.c */
+	bool memory_full;	     /* the memory was used up within the last second */
+	uint32_t away_seconds;	     /* since it is gone, or has ended or moved */
+	uint64_t full_second;	     /* s->passes.seconds when memory_full was last set */
+	uint64_t departed_attempted; /* the writers' counters since vmm.departed */
+};
+
+/* Limits on the notes about a machine, see notes.c. */
+struct xvt_machine_notes {
+	/* written by notes.c */
+	uint64_t left_out;
+	/* private to notes.c */
+	struct xvt_note_limit limits[3]; /* for each level */
+	uint64_t told;			 /* notes left out that have been reported */
+	uint64_t told_clock;
 };
 
 struct xvt_vm {
@@ -405,8 +434,6 @@ struct xvt_vm {
 
 	struct xvt_machine_vmm vmm;
 	struct xvt_machine_span span;
-	uint64_t departed_attempted; /* status.c: the writers' counters since vmm.departed */
-	uint32_t away_seconds;	     /* status.c: since it is gone, or has ended or moved */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
 	bool freed;    /* left.c: it is about to be freed */
@@ -419,22 +446,14 @@ struct xvt_vm {
 	struct xvt_vm_stall stall;
 	struct xvt_vm_space space;
 
-	/* status.c */
-	uint64_t full_second;  /* s->seconds when memory_full was last set */
-	bool memory_full;      /* the memory was used up within the last second */
-	bool ring_full;	       /* the newest look at one of its rings took most of a ring */
-	bool loose;	       /* the order of its events is left to the readers */
-	uint64_t loose_second; /* s->seconds when it was last under pressure */
+	struct xvt_machine_loose loose;
+	struct xvt_machine_status status;
 
 	struct xvt_vm_since since; /* changes.c */
 	struct xvt_vm_lack waits;  /* waits.c */
 	bool announced;		   /* announce.c: a file has its VM chunk */
 
-	/* notes.c */
-	struct xvt_note_limit notes[3]; /* for each level */
-	uint64_t notes_left_out;
-	uint64_t notes_told; /* notes left out that have been reported */
-	uint64_t notes_told_clock;
+	struct xvt_machine_notes notes;
 };
 
 /* The last whole second, see status.c. */

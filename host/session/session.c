@@ -376,7 +376,8 @@ static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
 		xvt_session_clock_soon(s, r, now);
 		*hurry |= r->drain.taken > r->region->g.ring_size / HURRY_PART;
 		*waits |= r->drain.first != NULL;
-		xvt_vm_of_ring(r)->ring_full |= r->drain.taken > r->region->g.ring_size / FULL_PART;
+		xvt_vm_of_ring(r)->loose.ring_full |=
+			r->drain.taken > r->region->g.ring_size / FULL_PART;
 	}
 	return 0;
 }

@@ -88,16 +88,16 @@ static void tell_disk(struct xvt_session *s)
 
 static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
 {
-	vm->memory_full = xvt_pool_was_full(&vm->pool);
-	if (!vm->memory_full)
+	vm->status.memory_full = xvt_pool_was_full(&vm->pool);
+	if (!vm->status.memory_full)
 		return;
 	/* A note covers a state that comes and goes. */
-	if (!vm->full_second || s->passes.seconds - vm->full_second > QUIET_SECONDS)
+	if (!vm->status.full_second || s->passes.seconds - vm->status.full_second > QUIET_SECONDS)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "what it may have of --memory is used up (up to %" PRIu64
 				 " KiB); its rings wait, and may run full",
 				 xvt_pool_most(&vm->pool) >> 10);
-	vm->full_second = s->passes.seconds;
+	vm->status.full_second = s->passes.seconds;
 }
 
 /* A machine whose VMM has ended writes nothing. If one does, another VMM has its region, of which
@@ -111,9 +111,9 @@ static void watch_departed(struct xvt_vm *vm)
 		return;
 	for (i = 0; i < vm->region.g.ring_count; i++)
 		attempted += vm->rings[i] ? vm->rings[i]->drain.last.attempted : 0;
-	if (++vm->vmm.departed_seconds > 2 && attempted != vm->departed_attempted)
+	if (++vm->vmm.departed_seconds > 2 && attempted != vm->status.departed_attempted)
 		xvt_vm_is_here(vm);
-	vm->departed_attempted = attempted;
+	vm->status.departed_attempted = attempted;
 }
 
 /* A machine that was stopped by request is not away: it may be started. */
@@ -122,14 +122,14 @@ static void count_away(struct xvt_vm *vm)
 	const bool away = !xvt_vm_stop_wanted(vm) && (vm->phase == XVT_VM_GONE || vm->vmm.departed);
 
 	if (!away)
-		vm->away_seconds = 0;
-	else if (vm->away_seconds <= AWAY_SECONDS)
-		vm->away_seconds++;
+		vm->status.away_seconds = 0;
+	else if (vm->status.away_seconds <= AWAY_SECONDS)
+		vm->status.away_seconds++;
 }
 
 static bool is_shown(const struct xvt_vm *vm)
 {
-	return vm->away_seconds <= AWAY_SECONDS;
+	return vm->status.away_seconds <= AWAY_SECONDS;
 }
 
 void xvt_session_status_second(struct xvt_session *s, uint64_t now)
@@ -299,11 +299,11 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_u64(j, "paused_ns", xvt_vm_paused_ns(s, v));
 	xvt_json_add_u64(j, "memory_limit_bytes", xvt_pool_most(&v->pool));
 	xvt_json_add_u64(j, "memory_bytes", xvt_pool_used(&v->pool));
-	xvt_json_add_bool(j, "memory_full", v->memory_full);
-	xvt_json_add_bool(j, "loose", v->loose);
+	xvt_json_add_bool(j, "memory_full", v->status.memory_full);
+	xvt_json_add_bool(j, "loose", v->loose.on);
 	xvt_json_add_u64(j, "rings_not_recorded", v->rings_more);
 	xvt_json_add_bool(j, "refused_other", v->claim & XVT_CLAIM_REFUSED);
-	xvt_json_add_u64(j, "notes_left_out", v->notes_left_out);
+	xvt_json_add_u64(j, "notes_left_out", v->notes.left_out);
 	xvt_json_add_bool(j, "barred", v->stall.barred);
 	xvt_json_add_u64(j, "bars", v->stall.total_bars);
 }

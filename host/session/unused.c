@@ -109,7 +109,7 @@ struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint
 	xvt_vm_init_ring(s, vm, index);
 	r->guest.unseen = vm->unseen;
 	r->guest.barred = vm->stall.barred;
-	r->guest.loose = vm->loose;
+	r->guest.loose = vm->loose.on;
 	xvt_ring_attach(r);
 	xvt_session_list_ring(s, r);
 	return r;

@@ -53,8 +53,8 @@ static bool is_loose(void)
 	uint32_t i;
 
 	for (i = 0; i < RINGS; i++)
-		ck_assert_int_eq(s->rings[i]->guest.loose, rec.vm->loose);
-	return rec.vm->loose;
+		ck_assert_int_eq(s->rings[i]->guest.loose, rec.vm->loose.on);
+	return rec.vm->loose.on;
 }
 
 /* A ring is written until nothing more fits, and the recorder looks once. */
@@ -116,7 +116,7 @@ START_TEST(half_of_the_memory_makes_its_machine_loose)
 	xvt_session_loosen(s);
 	ck_assert(!is_loose());
 	/* The state comes and goes: one note says it. */
-	rec.vm->ring_full = true;
+	rec.vm->loose.ring_full = true;
 	xvt_session_loosen(s);
 	ck_assert(is_loose());
 	ck_assert_uint_eq(notes, 1);

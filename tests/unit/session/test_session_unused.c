@@ -254,14 +254,14 @@ END_TEST
 
 START_TEST(it_is_as_the_other_rings_of_its_machine)
 {
-	vm->stall.barred = vm->loose = true;
+	vm->stall.barred = vm->loose.on = true;
 	vm->guest_hz = 123456789;
 	use(4, 1);
 	ck_assert_ptr_nonnull(xvt_vm_wake_ring(s, vm, 4));
 	ck_assert(vm->rings[4]->guest.barred);
 	ck_assert(vm->rings[4]->guest.loose);
 	ck_assert_uint_eq(vm->rings[4]->clock.map.hz, 123456789);
-	vm->stall.barred = vm->loose = false;
+	vm->stall.barred = vm->loose.on = false;
 }
 END_TEST
 

@@ -515,17 +515,17 @@ START_TEST(notes_about_a_machine_have_a_limit)
 		xvt_session_note(s, 1, NULL, UINT32_MAX, "the recorder's");
 	ck_assert_uint_gt(nr_notes(), before + 1000);
 	ck_assert(!is_noted("are left out"));
-	i = (unsigned int)rec.vm->notes_left_out;
+	i = (unsigned int)rec.vm->notes.left_out;
 	ck_assert_uint_gt(i, 9900);
 	xvt_session_notes_left_out(s, rec.vm, xvt_clock_read(), false);
 	ck_assert(is_noted("further notes about it are left out"));
-	ck_assert_uint_eq(rec.vm->notes_told, i);
+	ck_assert_uint_eq(rec.vm->notes.told, i);
 	/* Not for each one. */
-	rec.vm->notes_left_out++;
-	xvt_session_notes_left_out(s, rec.vm, rec.vm->notes_told_clock, false);
-	ck_assert_uint_eq(rec.vm->notes_told, i);
-	xvt_session_notes_left_out(s, rec.vm, rec.vm->notes_told_clock, true);
-	ck_assert_uint_eq(rec.vm->notes_told, i + 1);
+	rec.vm->notes.left_out++;
+	xvt_session_notes_left_out(s, rec.vm, rec.vm->notes.told_clock, false);
+	ck_assert_uint_eq(rec.vm->notes.told, i);
+	xvt_session_notes_left_out(s, rec.vm, rec.vm->notes.told_clock, true);
+	ck_assert_uint_eq(rec.vm->notes.told, i + 1);
 }
 END_TEST
 
@@ -1014,7 +1014,7 @@ START_TEST(a_flooded_claim_costs_no_more_than_other_notes)
 		next_second();
 	}
 	ck_assert_uint_le(times_noted("another machine has this region's memory"), 100);
-	ck_assert_uint_gt(rec.vm->notes_left_out, 800);
+	ck_assert_uint_gt(rec.vm->notes.left_out, 800);
 }
 END_TEST
 
