@@ -23,7 +23,7 @@ void xvt_session_release(void *arg)
 		if (!(s->checkpoint.dirty[i] & XVT_DIRTY_HELD) || vm->phase != XVT_VM_ATTACHED)
 			continue;
 		/* Else its memory was rolled back, which the next pass deals with. */
-		if (xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->nonce)
+		if (xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->scan.nonce)
 			continue;
 		s->checkpoint.dirty[i] &= (uint8_t)~XVT_DIRTY_HELD;
 		xvt_drain_release(s->rings[i], false);

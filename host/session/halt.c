@@ -134,7 +134,7 @@ static void close_rings(struct xvt_session *s, struct xvt_vm *vm)
 		r->clock.map.closed = true;
 		r->mark.open = false;
 	}
-	vm->looked = false;
+	vm->scan.looked = false;
 	xvt_vm_set_state(vm, XVT_STATE_CLOSED);
 }
 

@@ -85,7 +85,7 @@ static void free_rings(struct xvt_session *s)
 	s->nr_rings = kept;
 	s->scan.nr_active = 0; /* the next pass lists them anew */
 	for (i = 0; i < s->nr_vms; i++)
-		s->vms[i]->first_active = s->vms[i]->nr_active = 0;
+		s->vms[i]->scan.first_active = s->vms[i]->scan.nr_active = 0;
 }
 
 static void free_vms(struct xvt_session *s)

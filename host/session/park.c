@@ -44,7 +44,7 @@ void xvt_session_unpark_vm(struct xvt_session *s, struct xvt_vm *vm)
 	uint32_t i;
 
 	/* Active rings stay active in this pass. */
-	vm->unparked = true;
+	vm->scan.unparked = true;
 	for (i = 0; vm->parked && i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i]) /* else the scan alone finds it in use */
 			xvt_session_unpark(s, vm->rings[i]);
@@ -105,7 +105,7 @@ void xvt_session_park(struct xvt_session *s)
 		struct xvt_ring *r = s->scan.active[i];
 		struct xvt_vm *vm = xvt_vm_of_ring(r);
 
-		if (vm->looked && !vm->unparked && can_park(r))
+		if (vm->scan.looked && !vm->scan.unparked && can_park(r))
 			park(&vm->parked[r->index], r);
 	}
 }

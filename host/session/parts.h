@@ -362,6 +362,22 @@ struct xvt_machine_notes {
 	uint64_t told_clock;
 };
 
+/* A machine in the scans of its session, see scan.c. */
+struct xvt_machine_scan {
+	/* written by scan.c */
+	uint64_t nonce; /* in the recorder's page of the region: a rollback restores another one */
+	bool unseen;	/* `unseen` is set in its rings */
+	/* written by scan.c halt.c */
+	bool looked; /* the rings were looked at in this pass */
+	/* written by scan.c park.c */
+	bool unparked; /* an event woke its rings since the newest look at them */
+	/* private to scan.c */
+	uint32_t first_ring; /* ring that is drained first; it rotates with each pass */
+	/* written by scan.c left.c */
+	size_t first_active; /* first of its rings in s->scan.active, by the last pass */
+	size_t nr_active;
+};
+
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -380,12 +396,18 @@ struct xvt_vm {
 	struct xvt_file_id file; /* the region's file */
 	struct xvt_owner *owner; /* the user whose file it is, see share.c */
 
+	/* What each pass reads of a machine stands together from here on. */
 	enum xvt_vm_phase phase; /* set by machine_state.c */
+	struct xvt_machine_scan scan;
+	struct xvt_ring **rings;   /* region.g.ring_count; NULL: unused so far, see unused.c */
+	struct xvt_parked *parked; /* park.c and unused.c: parked state, one entry for each ring */
+	struct xvt_machine_metadata metadata;
+	struct xvt_machine_generation generation;
+	struct xvt_machine_request request;
 
 	/* machine.c: region, rings and memory. replaced.c and halt.c also set `why`. */
 	char why[256];
 	struct xvt_host_region region;
-	struct xvt_ring **rings;  /* region.g.ring_count; NULL: unused so far, see unused.c */
 	uint32_t first_id;	  /* number in the trace of its ring 0 */
 	bool no_memory;		  /* unused.c: a ring in use could not be made */
 	uint32_t rings_more;	  /* rings of the region that are not recorded */
@@ -396,9 +418,6 @@ struct xvt_vm {
 	 * has some left. No machine can use up another machine's share. */
 	struct xvt_pool pool;
 	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: as its first ring has it */
-
-	struct xvt_machine_generation generation;
-	struct xvt_machine_request request;
 
 	/* replaced.c */
 	char base_name[XVT_NAME_LEN]; /* `name` of the first machine with this path */
@@ -419,18 +438,7 @@ struct xvt_vm {
 	uint32_t claim;		  /* the header's, as told where it says "refused" */
 	uint64_t next_look_clock; /* WAITING: for a format */
 
-	struct xvt_machine_metadata metadata;
 	struct xvt_vm_types *types; /* types.c; NULL: not counted */
-
-	/* scan.c */
-	uint64_t nonce;
-	uint32_t first_ring;	   /* ring that is drained first; it rotates with each pass */
-	bool unseen;		   /* `unseen` is set in its rings */
-	bool unparked;		   /* an event woke its rings since the newest look at them */
-	bool looked;		   /* the rings were looked at in this pass */
-	struct xvt_parked *parked; /* park.c: parked state, one entry for each ring */
-	size_t first_active;	   /* first of its rings in s->active, by the last pass */
-	size_t nr_active;
 
 	struct xvt_machine_vmm vmm;
 	struct xvt_machine_span span;

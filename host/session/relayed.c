@@ -448,7 +448,7 @@ void xvt_session_relayed_feed(struct xvt_session *s)
 		struct xvt_vm *vm = s->vms[i];
 		bool waits;
 
-		if (!vm->relayed || vm->phase != XVT_VM_ATTACHED || !vm->looked)
+		if (!vm->relayed || vm->phase != XVT_VM_ATTACHED || !vm->scan.looked)
 			continue;
 		waits = joins(s, vm, xvt_clock_read());
 		for (k = 0; k < vm->region.g.ring_count; k++) {

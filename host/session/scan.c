@@ -109,46 +109,46 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	r->session.looked_at = s->scan.drains;
 }
 
-/* Begin the scan of a machine: detect a rollback of its memory, and set vm->looked if its rings can
- * be read. */
+/* Begin the scan of a machine: detect a rollback of its memory, and set vm->scan.looked if its
+ * rings can be read. */
 static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	const bool back = vm->nonce && xvt_load(&page->nonce) != vm->nonce;
+	const bool back = vm->scan.nonce && xvt_load(&page->nonce) != vm->scan.nonce;
 	uint32_t i;
 
 	/* A VMM restores page by page, and the nonce may come before the pages of the rings. The
 	 * restore is complete when the VMM, or the one that takes its place, reports that the
 	 * machine runs again. */
-	vm->looked = !(back && (xvt_vm_is_paused(vm) || vm->vmm.ended));
-	vm->unparked = false;
-	if (vm->unseen == vm->looked) {
-		vm->unseen = !vm->looked;
+	vm->scan.looked = !(back && (xvt_vm_is_paused(vm) || vm->vmm.ended));
+	vm->scan.unparked = false;
+	if (vm->scan.unseen == vm->scan.looked) {
+		vm->scan.unseen = !vm->scan.looked;
 		for (i = 0; i < vm->region.g.ring_count; i++) {
 			if (vm->rings[i])
-				vm->rings[i]->guest.unseen = vm->unseen;
+				vm->rings[i]->guest.unseen = vm->scan.unseen;
 		}
 	}
 	if (back)
 		xvt_session_unpark_vm(s, vm);
-	if (!vm->looked)
+	if (!vm->scan.looked)
 		return;
 	resync_vm(s, vm, back);
-	vm->nonce += xvt_clock_read() | 1;
-	xvt_store(&page->nonce, vm->nonce);
+	vm->scan.nonce += xvt_clock_read() | 1;
+	xvt_store(&page->nonce, vm->scan.nonce);
 	/* The budget of a pass belongs to the machine. With another ring first in each pass, each
 	 * ring gets its share. */
 	xvt_pool_turn(&vm->pool, turn_bytes(s, vm));
-	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
+	vm->scan.first_ring = (vm->scan.first_ring + 1) % vm->region.g.ring_count;
 }
 
 static void vm_look(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
 
-	for (i = vm->first_ring; i < n; i++)
+	for (i = vm->scan.first_ring; i < n; i++)
 		scan_ring(s, vm, i);
-	for (i = 0; i < vm->first_ring; i++)
+	for (i = 0; i < vm->scan.first_ring; i++)
 		scan_ring(s, vm, i);
 }
 
@@ -156,7 +156,7 @@ static void vm_look(struct xvt_session *s, struct xvt_vm *vm)
 static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	const bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
+	const bool rolled_back = xvt_load(&page->nonce) != vm->scan.nonce;
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
@@ -171,7 +171,7 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 {
 	size_t i;
 
-	for (i = vm->first_active; i < vm->first_active + vm->nr_active; i++) {
+	for (i = vm->scan.first_active; i < vm->scan.first_active + vm->scan.nr_active; i++) {
 		struct xvt_ring *r = s->scan.active[i];
 
 		if (!xvt_session_takes_part(s, r) || r->session.looked_at != s->scan.drains)
@@ -193,14 +193,14 @@ static void list_active(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->rings && vm->parked ? vm->region.g.ring_count : 0;
 
-	vm->first_active = s->scan.nr_active;
+	vm->scan.first_active = s->scan.nr_active;
 	for (i = 0; i < n; i++) {
 		if (!vm->parked[i].ctl && vm->rings[i]) {
 			s->scan.active[s->scan.nr_active++] = vm->rings[i];
 			xvt_session_set_dirty(s, vm->rings[i]);
 		}
 	}
-	vm->nr_active = s->scan.nr_active - vm->first_active;
+	vm->scan.nr_active = s->scan.nr_active - vm->scan.first_active;
 }
 
 /* Returns the clock value by which this pass may prove idleness, or 0: it must be old enough. */
@@ -233,7 +233,7 @@ static void unpark_some(struct xvt_session *s, uint64_t now)
 
 static bool can_be_read(const struct xvt_vm *vm)
 {
-	return vm->phase == XVT_VM_ATTACHED && vm->looked;
+	return vm->phase == XVT_VM_ATTACHED && vm->scan.looked;
 }
 
 /* Waits for the reads of machines [from, to), and processes what they brought. */

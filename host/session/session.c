@@ -328,8 +328,8 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	uint64_t before = vm->metadata.pos;
 
 	if (vm->own || !xvt_vm_is_read(vm) ||
-	    (!vm->nr_active && !vm->request.seq && !vm->request.refused && !vm->metadata.more &&
-	     !s->off.clock && !xvt_vm_stop_wanted(vm)))
+	    (!vm->scan.nr_active && !vm->request.seq && !vm->request.refused &&
+	     !vm->metadata.more && !s->off.clock && !xvt_vm_stop_wanted(vm)))
 		return;
 	if (s->disk.full) {
 		vm->metadata.more = true; /* the metadata stays where it is */

@@ -129,7 +129,7 @@ static void look_at_rings(const struct xvt_session *s, const struct xvt_vm *vm, 
 	size_t i;
 
 	*holds = *aside = false;
-	for (i = vm->first_active; i < vm->first_active + vm->nr_active; i++) {
+	for (i = vm->scan.first_active; i < vm->scan.first_active + vm->scan.nr_active; i++) {
 		*aside |= s->scan.active[i]->phase == XVT_PHASE_ASIDE;
 		*holds |= hold_ns(s, s->scan.active[i], now_ns) > free_ns;
 	}
@@ -191,7 +191,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (vm->phase != XVT_VM_ATTACHED || !vm->looked || xvt_vm_is_paused(vm))
+		if (vm->phase != XVT_VM_ATTACHED || !vm->scan.looked || xvt_vm_is_paused(vm))
 			continue;
 		if (!vm->stall.barred)
 			charge(s, vm, now, ns);

@@ -92,7 +92,8 @@ void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r)
  * states. The next scan deals with that first, and then looks at them. */
 static bool goes_back(const struct xvt_vm *vm)
 {
-	return vm->nonce && xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->nonce;
+	return vm->scan.nonce &&
+	       xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->scan.nonce;
 }
 
 struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
@@ -107,7 +108,7 @@ struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint
 	}
 	r = vm->rings[index];
 	xvt_vm_init_ring(s, vm, index);
-	r->guest.unseen = vm->unseen;
+	r->guest.unseen = vm->scan.unseen;
 	r->guest.barred = vm->stall.barred;
 	r->guest.loose = vm->loose.on;
 	xvt_ring_attach(r);

@@ -1469,9 +1469,9 @@ static void stall_for(uint64_t ns, const bool held[2])
 	uint32_t i, pass = 0;
 
 	for (; (int64_t)(fake_now - end) < 0; fake_now += ticks(s, STEP)) {
-		vm->first_active = 0;
-		vm->nr_active = s->scan.nr_active = 2;
-		vm->looked = true;
+		vm->scan.first_active = 0;
+		vm->scan.nr_active = s->scan.nr_active = 2;
+		vm->scan.looked = true;
 		for (i = 0; i < 2; i++) {
 			s->scan.active[i] = s->rings[i];
 			if (!held[i])

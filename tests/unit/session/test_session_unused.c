@@ -287,7 +287,7 @@ START_TEST(memory_that_goes_back_is_looked_at_by_a_scan_only)
 {
 	pass();
 	use(6, 2);
-	xvt_store(&xvt_host_region_page(&vm->region)->nonce, vm->nonce + 1);
+	xvt_store(&xvt_host_region_page(&vm->region)->nonce, vm->scan.nonce + 1);
 	ck_assert_ptr_null(xvt_vm_wake_ring(s, vm, 6)); /* its TSC offset was changed */
 	xvt_vm_wake_used(s, vm);
 	ck_assert_uint_eq(nr_made(vm), 0);
