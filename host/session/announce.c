@@ -19,7 +19,7 @@ void xvt_vm_announce(struct xvt_session *s, struct xvt_vm *vm)
 		info.generation = vm->region.hdr.generation;
 		memcpy(info.boot_uuid, vm->region.hdr.boot_uuid, sizeof(info.boot_uuid));
 	}
-	vm->announced = true;
+	vm->files.announced = true;
 	memcpy(info.name, vm->name, sizeof(info.name));
 	info.name[sizeof(info.name) - 1] = 0;
 	xvt_trace_put(s->trace, XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);

@@ -92,7 +92,7 @@ static int carry_one(struct xvt_session *s, uint64_t *at, uint64_t *to)
 		return err;
 	*at = from + e.len;
 	vm = xvt_session_vm_by_id(s, e.info.vm);
-	if (!vm || vm->left_out)
+	if (!vm || vm->files.left_out)
 		return 0;
 	bytes = malloc(e.len + 1);
 	err = bytes ? xvt_read_all_at(s->carry.fd, bytes, e.len, from) : -ENOMEM;

@@ -48,7 +48,7 @@ static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "its region says what its clocks are made of; the guest can write "
 				 "that, so it is used only with --trust-guest-clock %s",
-				 vm->base_name);
+				 vm->chain.first_name);
 	}
 	return false;
 }

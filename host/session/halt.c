@@ -51,7 +51,7 @@ static void tell_stop(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
 
 	snprintf(text, sizeof(text), "the recording of %s is stopped, by request of uid %u",
 		 vm->name, uid);
-	if (vm->left_out)
+	if (vm->files.left_out)
 		xvt_session_note(s, 1, NULL, UINT32_MAX, "%s", text);
 	else
 		xvt_vm_unseen(s, vm, text);
@@ -254,7 +254,7 @@ size_t xvt_session_stopped(const struct xvt_session *s)
 /* The machine's next file is recorded as soon as replaced.c sees it. */
 static void wait_for_file(struct xvt_vm *vm)
 {
-	vm->deleted = true;
+	vm->chain.deleted = true;
 	snprintf(vm->why, sizeof(vm->why), "its file is not there; it is recorded when it comes");
 }
 
@@ -263,18 +263,18 @@ int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as, st
 	struct xvt_session *s = vm->session;
 	const int err = xvt_vm_add_next(s, vm, why);
 
-	*as = err ? NULL : vm->next;
+	*as = err ? NULL : vm->chain.next;
 	if (err && err != -ENOENT && err != -ENODATA)
 		return err;
 	xvt_vm_set_state(vm, XVT_STATE_GONE);
 	vm->halt = (struct xvt_vm_halt){ 0 };
-	vm->refused = (struct xvt_vm_refusal){ 0 };
+	vm->chain.refused = (struct xvt_vm_refusal){ 0 };
 	if (err)
 		wait_for_file(vm);
 	else
-		snprintf(vm->why, sizeof(vm->why), "started again as %s", vm->next->name);
+		snprintf(vm->why, sizeof(vm->why), "started again as %s", vm->chain.next->name);
 	xvt_session_note(s, 0, *as, UINT32_MAX, "%s is started, by request of uid %u",
-			 vm->base_name, uid);
+			 vm->chain.first_name, uid);
 	return 0;
 }
 
@@ -286,7 +286,8 @@ static bool matches(const struct xvt_vm *vm, const char *pattern)
 
 	xvt_uuid_text(vm->uuid, uuid);
 	return xvt_machine_matches(pattern, vm->name) ||
-	       xvt_machine_matches(pattern, vm->base_name) || !fnmatch(pattern, uuid, FNM_CASEFOLD);
+	       xvt_machine_matches(pattern, vm->chain.first_name) ||
+	       !fnmatch(pattern, uuid, FNM_CASEFOLD);
 }
 
 struct xvt_vm *xvt_session_next_match(const struct xvt_session *s, size_t *at, const char *pattern)
@@ -294,7 +295,7 @@ struct xvt_vm *xvt_session_next_match(const struct xvt_session *s, size_t *at, c
 	while (*at < s->nr_vms) {
 		struct xvt_vm *vm = s->vms[(*at)++];
 
-		if (!xvt_vm_is_host(vm) && !vm->next && matches(vm, pattern))
+		if (!xvt_vm_is_host(vm) && !vm->chain.next && matches(vm, pattern))
 			return vm;
 	}
 	return NULL;

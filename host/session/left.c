@@ -12,8 +12,8 @@
 /* The newest machine of the same path. */
 static const struct xvt_vm *newest_of(const struct xvt_vm *vm)
 {
-	while (vm->next)
-		vm = vm->next;
+	while (vm->chain.next)
+		vm = vm->chain.next;
 	return vm;
 }
 
@@ -38,18 +38,18 @@ static bool may_be_freed(const struct xvt_session *s, const struct xvt_vm *vm)
 	const struct xvt_vm *newest = newest_of(vm);
 	size_t i;
 
-	if (!vm->left_out || is_measured(vm))
+	if (!vm->files.left_out || is_measured(vm))
 		return false;
 	/* A machine that is stopped by request waits for its start. */
-	if (!newest->left_out || xvt_vm_stop_wanted(newest))
-		return vm != newest && vm->space_of != vm->id && !vm->vmm.listener;
+	if (!newest->files.left_out || xvt_vm_stop_wanted(newest))
+		return vm != newest && vm->chain.space_of != vm->id && !vm->vmm.listener;
 	for (i = 0; i < s->nr_vms; i++) {
 		const struct xvt_vm *other = s->vms[i];
 
-		if (newest_of(other) == newest && (!other->left_out || is_measured(other)))
+		if (newest_of(other) == newest && (!other->files.left_out || is_measured(other)))
 			return false;
 	}
-	return newest->deleted;
+	return newest->chain.deleted;
 }
 
 /* The machine before it at its path is followed by the one after it. */
@@ -58,8 +58,8 @@ static void unlink_vm(struct xvt_session *s, const struct xvt_vm *vm)
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->next == vm)
-			s->vms[i]->next = vm->next;
+		if (s->vms[i]->chain.next == vm)
+			s->vms[i]->chain.next = vm->chain.next;
 	}
 }
 
@@ -71,7 +71,7 @@ static void free_rings(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (xvt_vm_of_ring(r)->freed) {
+		if (xvt_vm_of_ring(r)->files.freed) {
 			xvt_ring_add_sums(r, &s->left);
 			xvt_pool_uncount(r->pool, sizeof(*r));
 			xvt_ring_fini(r);
@@ -95,7 +95,7 @@ static void free_vms(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (vm->freed) {
+		if (vm->files.freed) {
 			s->left.machines++;
 			s->table.nr_places -= vm->rings ? vm->region.g.ring_count : 0;
 			xvt_vm_free(vm);
@@ -114,18 +114,18 @@ void xvt_session_free_left(struct xvt_session *s)
 	if (!s->opt.follow || s->sources.kernel_searches)
 		return;
 	for (i = 0; i < s->nr_vms; i++) {
-		s->vms[i]->freed = may_be_freed(s, s->vms[i]);
-		n += s->vms[i]->freed;
+		s->vms[i]->files.freed = may_be_freed(s, s->vms[i]);
+		n += s->vms[i]->files.freed;
 	}
 	if (!n)
 		return;
 	/* This runs the loop, so the session must still be whole. */
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->freed)
+		if (s->vms[i]->files.freed)
 			xvt_session_vm_stop_listening(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->freed)
+		if (s->vms[i]->files.freed)
 			unlink_vm(s, s->vms[i]);
 	}
 	free_rings(s);

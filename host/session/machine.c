@@ -389,11 +389,11 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 		return NULL;
 	}
 	snprintf(vm->name, sizeof(vm->name), "%s", name);
-	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
+	snprintf(vm->chain.first_name, sizeof(vm->chain.first_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	vm->session = s;
 	vm->span.begin_clock = xvt_clock_read();
-	vm->id = vm->space_of = s->table.next_vm;
+	vm->id = vm->chain.space_of = s->table.next_vm;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
 	vm->pool.lent = &vm->owner->lent;
@@ -478,7 +478,7 @@ bool xvt_session_has_region(const struct xvt_session *s, const char *path)
 
 const char *xvt_session_vm_first_name(const struct xvt_vm *vm)
 {
-	return vm->base_name;
+	return vm->chain.first_name;
 }
 
 const char *xvt_session_vm_name(const struct xvt_vm *vm)
@@ -530,7 +530,7 @@ size_t xvt_session_machines(const struct xvt_session *s)
 	size_t i, n = 0;
 
 	for (i = 0; i < s->nr_vms; i++)
-		n += !xvt_vm_is_host(s->vms[i]) && !s->vms[i]->turn;
+		n += !xvt_vm_is_host(s->vms[i]) && !s->vms[i]->chain.earlier;
 	return n;
 }
 

@@ -378,6 +378,40 @@ struct xvt_machine_scan {
 	size_t nr_active;
 };
 
+/* Machines that followed each other at one path, see replaced.c. */
+struct xvt_machine_chain {
+	/* written by replaced.c machine.c */
+	char first_name[XVT_NAME_LEN]; /* name of the first machine with this path */
+	uint32_t space_of; /* id of the machine whose `space` it uses: itself, or the first one */
+	/* written by replaced.c */
+	uint32_t earlier; /* number of earlier machines with this path */
+	/* written by replaced.c left.c */
+	struct xvt_vm *next; /* the machine that replaced this one, or NULL */
+	/* written by replaced.c halt.c */
+	bool deleted; /* no file has this path; the note about it is written */
+	struct xvt_vm_refusal refused;
+};
+
+/* Words of the region's header, as session.c saw them at the newest look. */
+struct xvt_machine_header {
+	/* written by session.c */
+	uint32_t claim; /* as told where it says "refused" */
+	/* private to session.c */
+	uint32_t displaced;	  /* machines that gave way to this one, as told */
+	uint32_t ringless;	  /* CPUs without a ring, as told */
+	uint64_t next_look_clock; /* WAITING: for a format */
+};
+
+/* A machine in the files of its recording. */
+struct xvt_machine_files {
+	/* written by announce.c */
+	bool announced; /* a file has its VM chunk */
+	/* written by rotate.c */
+	bool left_out; /* it is gone, and later files are without it */
+	/* private to left.c */
+	bool freed; /* it is about to be freed */
+};
+
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -419,33 +453,16 @@ struct xvt_vm {
 	struct xvt_pool pool;
 	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: as its first ring has it */
 
-	/* replaced.c */
-	char base_name[XVT_NAME_LEN]; /* `name` of the first machine with this path */
-	uint32_t turn;		      /* number of earlier machines with this path */
-	uint32_t space_of; /* id of the machine whose `space` it uses: itself, or the first one with
-			      this path */
-	struct xvt_vm *next; /* the machine that replaced this one at this path, or NULL */
-	bool deleted;	     /* no file has this path; the note about it is written */
-	struct xvt_vm_refusal refused;
-
-	struct xvt_vm_halt halt; /* halt.c */
-
+	struct xvt_machine_chain chain;
+	struct xvt_vm_halt halt;   /* halt.c */
 	struct xvt_vm_panic panic; /* panics.c */
-
-	/* session.c */
-	uint32_t displaced;	  /* machines that gave way to this one, as told */
-	uint32_t ringless;	  /* CPUs without a ring, as told */
-	uint32_t claim;		  /* the header's, as told where it says "refused" */
-	uint64_t next_look_clock; /* WAITING: for a format */
-
+	struct xvt_machine_header header;
 	struct xvt_vm_types *types; /* types.c; NULL: not counted */
 
 	struct xvt_machine_vmm vmm;
 	struct xvt_machine_span span;
 
-	bool left_out; /* rotate.c: it is gone, and later files are without it */
-	bool freed;    /* left.c: it is about to be freed */
-
+	struct xvt_machine_files files;
 	bool guest_hz_known;	     /* clocks.c: guest_hz was measured */
 	bool rate_shared;	     /* clocks.c: it holds for all rings of the host's kind */
 	struct xvt_vm_clocks clocks; /* pace.c and clocks.c; space.c resets the paces */
@@ -459,7 +476,6 @@ struct xvt_vm {
 
 	struct xvt_vm_since since; /* changes.c */
 	struct xvt_vm_lack waits;  /* waits.c */
-	bool announced;		   /* announce.c: a file has its VM chunk */
 
 	struct xvt_machine_notes notes;
 };
@@ -1280,7 +1296,7 @@ static inline bool xvt_session_files_turn(const struct xvt_session *s, size_t vm
 /* About once a second: detect region files that were deleted or replaced. */
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 
-/* Record the file that the machine's path has now, as another machine, vm->next. Returns 0, or
+/* Record the file that the machine's path has now, as another machine, vm->chain.next. Returns 0, or
  * -errno with the reason in `why`. */
 int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why);
 /* Read nothing more of the machine, which gets the state `to`, and close its region: the claim of

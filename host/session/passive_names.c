@@ -350,7 +350,7 @@ void xvt_session_passive_carry(struct xvt_session *s)
 
 		/* Where the file before had none, what comes before the first round would be taken
 		 * for a repetition. */
-		if (vm->passive && vm->passive->kernel.names.before && !vm->left_out)
+		if (vm->passive && vm->passive->kernel.names.before && !vm->files.left_out)
 			write_names(s, vm, &unknown, &why);
 	}
 }

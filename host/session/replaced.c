@@ -26,15 +26,16 @@ static int same_file(const struct xvt_vm *vm, struct stat *named)
 static void name_of_next(const struct xvt_vm *vm, char name[XVT_NAME_LEN])
 {
 	char number[16];
-	int len = snprintf(number, sizeof(number), ".%u", vm->turn + 2);
+	int len = snprintf(number, sizeof(number), ".%u", vm->chain.earlier + 2);
 
-	snprintf(name, XVT_NAME_LEN, "%.*s%s", XVT_NAME_LEN - 1 - len, vm->base_name, number);
+	snprintf(name, XVT_NAME_LEN, "%.*s%s", XVT_NAME_LEN - 1 - len, vm->chain.first_name,
+		 number);
 }
 
 /* Any change of the file changes its ctime. The inode number alone may belong to a later file. */
 static bool was_refused(const struct xvt_vm *vm, const struct stat *named)
 {
-	const struct xvt_vm_refusal *f = &vm->refused;
+	const struct xvt_vm_refusal *f = &vm->chain.refused;
 
 	return f->final && f->file.ino == named->st_ino && f->file.dev == named->st_dev &&
 	       f->ctime.tv_sec == named->st_ctim.tv_sec &&
@@ -50,12 +51,12 @@ static bool never(int err)
 static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named, int err,
 		   const char *why)
 {
-	const struct xvt_vm_refusal before = vm->refused;
+	const struct xvt_vm_refusal before = vm->chain.refused;
 
-	vm->refused = (struct xvt_vm_refusal){ .file = { named->st_dev, named->st_ino },
-					       .ctime = named->st_ctim,
-					       .final = never(err),
-					       .err = err };
+	vm->chain.refused = (struct xvt_vm_refusal){ .file = { named->st_dev, named->st_ino },
+						     .ctime = named->st_ctim,
+						     .final = never(err),
+						     .err = err };
 	if (before.err == err && before.file.ino == named->st_ino &&
 	    before.file.dev == named->st_dev)
 		return;
@@ -83,13 +84,13 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *
 	if (err)
 		return err;
 	next = s->vms[before];
-	next->turn = vm->turn + 1;
-	next->space_of = vm->space_of;
+	next->chain.earlier = vm->chain.earlier + 1;
+	next->chain.space_of = vm->chain.space_of;
 	next->trust_guest_clock = vm->trust_guest_clock;
-	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
+	memcpy(next->chain.first_name, vm->chain.first_name, sizeof(next->chain.first_name));
 	xvt_session_wake_set_server(next, vm->bell.server);
 	xvt_vm_hand_over(s, vm, next);
-	vm->next = next;
+	vm->chain.next = next;
 	return 0;
 }
 
@@ -123,7 +124,7 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,
 			"another file came under the name %s (a new QEMU?): it is recorded as %s",
-			vm->path, vm->next->name);
+			vm->path, vm->chain.next->name);
 }
 
 /* Returns true if the ring still holds records, or may have a writer. */
@@ -186,20 +187,20 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const
 /* Look for a replacement of the newest machine of a path, also when that machine is gone. */
 static void look_for_next(struct xvt_session *s, struct xvt_vm *vm)
 {
-	const bool was_deleted = vm->deleted;
+	const bool was_deleted = vm->chain.deleted;
 	struct stat named;
 	int err = same_file(vm, &named);
 
 	/* Nothing holds the old file of a machine that is gone, so another may have its number. */
 	if (!err && was_deleted && vm->phase == XVT_VM_GONE)
 		err = -ESTALE;
-	if (err == -ENOENT && !vm->deleted && vm->phase != XVT_VM_GONE)
+	if (err == -ENOENT && !vm->chain.deleted && vm->phase != XVT_VM_GONE)
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,
 			"%s was deleted; a VMM that has it open may go on, and a new file of "
 			"that name will be recorded, too",
 			vm->path);
-	vm->deleted = err == -ENOENT;
+	vm->chain.deleted = err == -ENOENT;
 	if (err == -ESTALE)
 		take_up(s, vm, &named);
 }
@@ -214,13 +215,13 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 		/* A machine that is stopped by request stays so, whatever comes under its path. */
 		if (xvt_vm_is_host(vm) || xvt_vm_stop_wanted(vm) || !xvt_session_files_turn(s, i))
 			continue;
-		if (!vm->next)
+		if (!vm->chain.next)
 			look_for_next(s, vm);
 		if (vm->phase == XVT_VM_GONE)
 			continue;
-		if (vm->next)
+		if (vm->chain.next)
 			retire(s, vm, now, "its old file has no writer any more");
-		else if (vm->deleted && s->opt.follow && !xvt_vm_is_paused(vm))
+		else if (vm->chain.deleted && s->opt.follow && !xvt_vm_is_paused(vm))
 			retire(s, vm, now, "it has left: its file was deleted, and it is silent");
 	}
 }

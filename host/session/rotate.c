@@ -97,7 +97,7 @@ static void end_file(struct xvt_session *s)
 	}
 	s->checkpoint.stats_wait = true; /* the next file has no counters yet */
 	for (i = 0; i < s->nr_vms; i++)
-		s->vms[i]->left_out |= is_over(s->vms[i]);
+		s->vms[i]->files.left_out |= is_over(s->vms[i]);
 }
 
 void xvt_session_put_round(struct xvt_session *s)
@@ -163,13 +163,13 @@ static void begin_file(struct xvt_session *s)
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->announced && !s->vms[i]->left_out)
+		if (s->vms[i]->files.announced && !s->vms[i]->files.left_out)
 			xvt_vm_announce(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		r->session.announced &= !xvt_vm_of_ring(r)->left_out;
+		r->session.announced &= !xvt_vm_of_ring(r)->files.left_out;
 		if (!r->session.announced)
 			continue;
 		xvt_ring_announce_again(s, r);

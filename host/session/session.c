@@ -187,25 +187,25 @@ static void note_unseen(struct xvt_session *s, struct xvt_vm *vm)
 	const uint32_t ringless = here ? xvt_load(&h->ringless) : 0;
 	const uint32_t claim = here ? xvt_load(&h->claim) : 0;
 
-	if (displaced && displaced != vm->displaced)
+	if (displaced && displaced != vm->header.displaced)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "another machine wrote to this region until this one began, and "
 				 "records nothing any more. Give each machine a memory of its own "
 				 "(a cloned domain has the <shmem> of its origin)");
-	if (claim & XVT_CLAIM_REFUSED && claim != vm->claim)
+	if (claim & XVT_CLAIM_REFUSED && claim != vm->header.claim)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "another machine has this region's memory: it was refused, and is "
 				 "not recorded. Give each machine a memory of its own (a cloned "
 				 "domain has the <shmem> of its origin)");
-	if (ringless && ringless != vm->ringless)
+	if (ringless && ringless != vm->header.ringless)
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,
 			"%u CPUs that came up in the guest have no ring, and their events are "
 			"not recorded; the guest's log says what to do (dmesg | grep xvtrace)",
 			ringless);
-	vm->displaced = displaced;
-	vm->ringless = ringless;
-	vm->claim = claim;
+	vm->header.displaced = displaced;
+	vm->header.ringless = ringless;
+	vm->header.claim = claim;
 }
 
 /* Once a second: things that need no haste. */
@@ -259,10 +259,10 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 		struct xvt_error why;
 
 		/* The memory of a paused machine changes only while its VMM loads its state. */
-		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->next_look_clock) ||
+		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->header.next_look_clock) ||
 		    xvt_vm_is_paused(vm))
 			continue;
-		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
+		vm->header.next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
 		if (vm->passive ? xvt_passive_attach(s, vm, &why) : xvt_vm_try_attach(s, vm, &why))
 			xvt_vm_gone(s, vm, why.text);
 	}

@@ -54,12 +54,12 @@ static uint64_t end_bytes(const struct xvt_session *s)
 /* Returns the space account of the machine: a restarted machine shares that of its predecessor. */
 static struct xvt_vm_space *space_of(struct xvt_session *s, const struct xvt_vm *vm)
 {
-	return &xvt_session_vm_by_id(s, vm->space_of)->space;
+	return &xvt_session_vm_by_id(s, vm->chain.space_of)->space;
 }
 
 static bool has_account(const struct xvt_vm *vm)
 {
-	return vm->space_of == vm->id;
+	return vm->chain.space_of == vm->id;
 }
 
 /* Count who shares. */

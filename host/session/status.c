@@ -302,7 +302,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_bool(j, "memory_full", v->status.memory_full);
 	xvt_json_add_bool(j, "loose", v->loose.on);
 	xvt_json_add_u64(j, "rings_not_recorded", v->rings_more);
-	xvt_json_add_bool(j, "refused_other", v->claim & XVT_CLAIM_REFUSED);
+	xvt_json_add_bool(j, "refused_other", v->header.claim & XVT_CLAIM_REFUSED);
 	xvt_json_add_u64(j, "notes_left_out", v->notes.left_out);
 	xvt_json_add_bool(j, "barred", v->stall.barred);
 	xvt_json_add_u64(j, "bars", v->stall.total_bars);

@@ -414,8 +414,8 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 
 	if (r->event == XVT_VMM_GONE)
 		vm->vmm.lost = r->err != 0;
-	while (vm->next) /* the file was replaced: the VMM reports about the newest machine */
-		vm = vm->next;
+	while (vm->chain.next) /* the file was replaced: the VMM reports about the newest machine */
+		vm = vm->chain.next;
 	vm->vmm.ended = ended || (vm->vmm.ended && r->event == XVT_VMM_RENAMED);
 	xvt_session_vm_event(vm->session, vm, r);
 }

@@ -88,7 +88,7 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 
 enum xvt_vm_waits xvt_session_vm_waits(const struct xvt_vm *vm)
 {
-	if (xvt_vm_is_host(vm) || xvt_vm_stop_wanted(vm) || vm->next || vm->waits.failed)
+	if (xvt_vm_is_host(vm) || xvt_vm_stop_wanted(vm) || vm->chain.next || vm->waits.failed)
 		return XVT_WAITS_NOT;
 	if (vm->phase == XVT_VM_ATTACHED)
 		return of_rings(vm);
@@ -172,7 +172,7 @@ static void tell(struct xvt_session *s, struct xvt_vm *vm)
 	};
 
 	/* Else the trace would not know the machine. */
-	if (!vm->announced)
+	if (!vm->files.announced)
 		xvt_vm_announce(s, vm);
 	vm->waits.told = vm->waits.last;
 	xvt_session_note_state(s, vm, &n);

@@ -251,7 +251,7 @@ START_TEST(it_is_kept_while_it_is_stopped)
 {
 	xvt_session_vm_stop(rec.vm, UID);
 	until_stopped(rec.vm);
-	rec.vm->left_out = rec.vm->deleted = true;
+	rec.vm->files.left_out = rec.vm->chain.deleted = true;
 	xvt_session_free_left(s);
 	ck_assert_uint_eq(s->nr_vms, 1);
 	xvt_vm_set_state(rec.vm, XVT_STATE_GONE);

@@ -190,7 +190,7 @@ static void comes_and_leaves(const char *path)
 	vm = xvt_session_find(s, "g2");
 	pass();
 	ck_assert_ptr_nonnull(vm->rings[0]);
-	vm->deleted = true;
+	vm->chain.deleted = true;
 	xvt_vm_gone(s, vm, "it is away");
 	xvt_session_rotate(s);
 	pass();

@@ -684,7 +684,7 @@ END_TEST
 
 static void look_again(struct xvt_vm *at)
 {
-	s->passes.next_format_clock = at->next_look_clock = xvt_clock_read();
+	s->passes.next_format_clock = at->header.next_look_clock = xvt_clock_read();
 	drain();
 }
 
