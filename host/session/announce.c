@@ -9,7 +9,7 @@ void xvt_vm_announce(struct xvt_session *s, struct xvt_vm *vm)
 	struct xvt_vm_info info = {
 		.vm = vm->id,
 		.kind = xvt_vm_is_host(vm) ? XVT_VM_HOST : XVT_VM_GUEST,
-		.clock_hz = vm->guest_hz,
+		.clock_hz = vm->clocks.guest_hz,
 	};
 
 	memcpy(info.uuid, vm->uuid, sizeof(info.uuid));

@@ -187,14 +187,14 @@ static void share_rate(struct xvt_session *s, struct xvt_ring *from, uint64_t no
 	const bool shared = is_shared(s, from);
 	uint32_t i;
 
-	if (!vm->guest_hz_known || (shared && !vm->rate_shared)) {
-		vm->guest_hz = from->clock.map.hz;
-		vm->guest_hz_known = true;
+	if (!vm->clocks.hz_known || (shared && !vm->clocks.rate_shared)) {
+		vm->clocks.guest_hz = from->clock.map.hz;
+		vm->clocks.hz_known = true;
 		xvt_vm_announce(s, vm);
 	}
-	if (!shared || vm->rate_shared)
+	if (!shared || vm->clocks.rate_shared)
 		return;
-	vm->rate_shared = true;
+	vm->clocks.rate_shared = true;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
@@ -212,7 +212,7 @@ static void share_rate(struct xvt_session *s, struct xvt_ring *from, uint64_t no
 static bool rate_known(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	return r->clock.rate.hz ||
-	       (xvt_vm_of_ring(r)->rate_shared && is_shared(s, r) && r->clock.map.count);
+	       (xvt_vm_of_ring(r)->clocks.rate_shared && is_shared(s, r) && r->clock.map.count);
 }
 
 /* True if a stop or a change is known since the last measurement, so that the gap is no rate. */

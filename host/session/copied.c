@@ -37,7 +37,7 @@ const struct xvt_vm *xvt_vm_original(const struct xvt_session *s, const struct x
 {
 	size_t i;
 
-	if (!is_recording(s) || vm->found_attach_id != s->attach_id)
+	if (!is_recording(s) || vm->span.found_attach_id != s->attach_id)
 		return NULL;
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i] != vm && s->vms[i]->phase == XVT_VM_ATTACHED && !s->vms[i]->own &&
@@ -95,7 +95,8 @@ bool xvt_vm_copy_waits(struct xvt_vm *vm, const struct xvt_vm *original)
 {
 	if (!original || (original->vmm.vcpus_off && is_all_read(original)))
 		return false;
-	return vm->copy_looks++ < (original->vmm.vcpus_off ? rest_looks(vm->session) : PAUSE_LOOKS);
+	return vm->span.copy_looks++ <
+	       (original->vmm.vcpus_off ? rest_looks(vm->session) : PAUSE_LOOKS);
 }
 
 bool xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original)

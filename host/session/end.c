@@ -73,7 +73,9 @@ void xvt_session_free(struct xvt_session *s)
 
 static uint64_t attach_id_after(const struct xvt_session *s, const struct xvt_vm *vm)
 {
-	return is_snapshot(s) && vm->found_attach_id != XVT_ATTACH_LOOKS ? vm->found_attach_id : 0;
+	return is_snapshot(s) && vm->span.found_attach_id != XVT_ATTACH_LOOKS
+		       ? vm->span.found_attach_id
+		       : 0;
 }
 
 /*

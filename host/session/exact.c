@@ -6,7 +6,7 @@
  * is a proof, as long as the guest answers truly, and a number in a file is not.
  *
  * The region's numbers can be written by the guest. They are used only where the user trusts the
- * machine (vm->trust_guest_clock), only if KVM's numbers are missing, and never against KVM's: a
+ * machine (vm->exact.trusts_guest), only if KVM's numbers are missing, and never against KVM's: a
  * guest could lie in its answers and in these numbers alike.
  */
 #include "session/parts.h"
@@ -35,10 +35,10 @@ static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = {
  * note says once that they exist, because a VMM that writes them expects their use. */
 static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 {
-	struct xvt_exact_use *use = &vm->exact[i];
+	struct xvt_exact_use *use = &vm->exact.use[i];
 	struct xvt_clock_exact *source;
 
-	if (i != GUEST || vm->trust_guest_clock)
+	if (i != GUEST || vm->exact.trusts_guest)
 		return i != GUEST || !vm->passive;
 	if (vm->passive)
 		return false;
@@ -55,7 +55,7 @@ static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 
 static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 {
-	struct xvt_exact_use *use = &vm->exact[i];
+	struct xvt_exact_use *use = &vm->exact.use[i];
 	struct xvt_error why = { "" };
 	struct xvt_kvm_paths paths = { .why = &why };
 	uint64_t now = xvt_clock_read();
@@ -83,16 +83,16 @@ void xvt_session_exact_close(struct xvt_vm *vm)
 	unsigned int i;
 
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
-		if (vm->exact[i].source)
-			sources[i]->close(vm->exact[i].source);
-		vm->exact[i].source = NULL;
+		if (vm->exact.use[i].source)
+			sources[i]->close(vm->exact.use[i].source);
+		vm->exact.use[i].source = NULL;
 	}
 }
 
 /* The KVM source, refused or not: it identifies the machine's VMM. */
 static const struct xvt_clock_exact *kvm_of(const struct xvt_vm *vm)
 {
-	return vm->exact[KVM].source;
+	return vm->exact.use[KVM].source;
 }
 
 bool xvt_session_exact_kvm(const struct xvt_vm *vm)
@@ -118,7 +118,7 @@ static bool refused(const struct xvt_ring *r, unsigned int i)
  */
 static void look_again(struct xvt_vm *vm, unsigned int i)
 {
-	struct xvt_exact_use *use = &vm->exact[i];
+	struct xvt_exact_use *use = &vm->exact.use[i];
 
 	sources[i]->close(use->source);
 	use->source = NULL;
@@ -129,7 +129,7 @@ static void look_again(struct xvt_vm *vm, unsigned int i)
 static bool formula_of(struct xvt_vm *vm, const struct xvt_ring *r, unsigned int i,
 		       struct xvt_clock_formula *f)
 {
-	struct xvt_exact_use *use = &vm->exact[i];
+	struct xvt_exact_use *use = &vm->exact.use[i];
 	int err;
 
 	if (!use->source || refused(r, i))
@@ -170,7 +170,7 @@ void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 	if (xvt_vm_is_host(vm) || (vm->passive && !xvt_passive_may_be_tsc(vm)))
 		return;
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
-		if (!vm->exact[i].source)
+		if (!vm->exact.use[i].source)
 			look_for(s, vm, i);
 		if (at_once || !r->measure.formula[i].read)
 			read_formula(vm, r, i);

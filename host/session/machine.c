@@ -56,7 +56,7 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
 	/* A snapshot only needs the guest to answer soon. The snapshot takes nothing, so the mark
 	 * of a dead recorder stays; and if the snapshot dies, nothing is missing. */
 	if (is_snapshot(s))
-		id = vm->found_attach_id ? vm->found_attach_id : XVT_ATTACH_LOOKS;
+		id = vm->span.found_attach_id ? vm->span.found_attach_id : XVT_ATTACH_LOOKS;
 	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
 }
 
@@ -100,9 +100,9 @@ int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 	}
 	xvt_pool_count(&vm->pool, (uint64_t)n * XVT_REST_BYTES, true); /* never returned */
 	if (is_recording(s)) /* without memory they are not counted */
-		vm->types = calloc(1, sizeof(*vm->types));
-	vm->guest_hz = presumed_hz(s, &vm->region);
-	vm->first_id = s->table.next_ring;
+		vm->metadata.types = calloc(1, sizeof(*vm->metadata.types));
+	vm->clocks.guest_hz = presumed_hz(s, &vm->region);
+	vm->table.first_id = s->table.next_ring;
 	s->table.next_ring += n;
 	s->table.nr_places += n;
 	return 0;
@@ -111,10 +111,10 @@ int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 /* Limit the machine's rings to rings_max. */
 static void limit_rings(struct xvt_vm *vm)
 {
-	if (vm->region.g.ring_count <= vm->rings_max)
+	if (vm->region.g.ring_count <= vm->table.rings_max)
 		return;
-	vm->rings_more = vm->region.g.ring_count - vm->rings_max;
-	vm->region.g.ring_count = vm->rings_max;
+	vm->table.rings_more = vm->region.g.ring_count - vm->table.rings_max;
+	vm->region.g.ring_count = vm->table.rings_max;
 }
 
 /* Events attempted in the rings that are not recorded, by the guest's counters. */
@@ -124,35 +124,35 @@ static uint64_t attempted_in_more(const struct xvt_vm *vm)
 	uint64_t sum = 0;
 	uint32_t i;
 
-	for (i = from; i < from + vm->rings_more; i++)
+	for (i = from; i < from + vm->table.rings_more; i++)
 		sum += xvt_load(&xvt_host_ring_ctl(&vm->region, i)->attempted);
 	return sum;
 }
 
 static void tell_more(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!vm->rings_more)
+	if (!vm->table.rings_more)
 		return;
-	vm->more_attempted = attempted_in_more(vm);
+	vm->table.more_attempted = attempted_in_more(vm);
 	xvt_session_note(s, 1, vm, UINT32_MAX,
 			 "its region has %u rings; the first %u are recorded, %u are not (raise "
 			 "that by -r NAME=REGION,rings=N)",
-			 vm->region.g.ring_count + vm->rings_more, vm->region.g.ring_count,
-			 vm->rings_more);
+			 vm->region.g.ring_count + vm->table.rings_more, vm->region.g.ring_count,
+			 vm->table.rings_more);
 }
 
 void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint64_t events;
 
-	if (!vm->rings_more || vm->phase != XVT_VM_ATTACHED)
+	if (!vm->table.rings_more || vm->phase != XVT_VM_ATTACHED)
 		return;
-	events = attempted_in_more(vm) - vm->more_attempted;
+	events = attempted_in_more(vm) - vm->table.more_attempted;
 	if (events)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "%" PRIu64 " events were attempted in the %u rings that are not "
 				 "recorded, by its guest's own counters",
-				 events, vm->rings_more);
+				 events, vm->table.rings_more);
 }
 
 /* Tell what is known of the recorder whose mark the region has. taken: it is a copy of the
@@ -160,7 +160,7 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original,
 		       bool taken)
 {
-	const uint64_t id = __builtin_bswap64(vm->found_attach_id);
+	const uint64_t id = __builtin_bswap64(vm->span.found_attach_id);
 
 	if (taken)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
@@ -204,7 +204,8 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	xvt_vm_announce(s, vm);
 	tell_more(s, vm);
 	xvt_vm_panics_begin(s, vm);
-	died = !is_snapshot(s) && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
+	died = !is_snapshot(s) && vm->span.found_attach_id &&
+	       vm->span.found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
@@ -226,7 +227,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 	if (!is_snapshot(s))
 		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
-	if (died && vm->relayed)
+	if (died && vm->relay.of)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "an earlier recorder did not end in order: events that it had "
 				 "taken and not written are in no trace, and are not counted");
@@ -256,7 +257,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error
 			why, err,
 			"its file can be mapped, but not read (%s); record it with --drain mapped",
 			strerror(-err));
-	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
+	vm->span.found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	original = xvt_vm_original(s, vm);
 	if (xvt_vm_copy_waits(vm, original))
 		return 0;
@@ -314,7 +315,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 {
 	xvt_pool_fini(&vm->pool);
 	free(vm->metadata.seen);
-	free(vm->types);
+	free(vm->metadata.types);
 	free(vm->request.lines);
 	xvt_session_exact_close(vm);
 	free(vm->rings);
@@ -418,7 +419,7 @@ int xvt_vm_add_region(struct xvt_session *s, const char *name, const char *path,
 		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if (uuid)
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
-	vm->rings_max = rings_max;
+	vm->table.rings_max = rings_max;
 	vm->named = named;
 	err = open_region(s, vm, why);
 	if (err) {
@@ -503,7 +504,7 @@ const char *xvt_session_vm_path(const struct xvt_vm *vm)
 
 uint32_t xvt_session_vm_rings_most(const struct xvt_vm *vm)
 {
-	return vm->rings_max;
+	return vm->table.rings_max;
 }
 
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
@@ -513,7 +514,7 @@ const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
 
 void xvt_session_vm_trust_clock(struct xvt_vm *vm)
 {
-	vm->trust_guest_clock = true;
+	vm->exact.trusts_guest = true;
 }
 
 size_t xvt_session_present(const struct xvt_session *s)

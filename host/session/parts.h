@@ -164,6 +164,9 @@ struct xvt_vm_clocks {
 	int64_t left;	     /* ticks of the machine's own share that measurements may still take */
 	size_t nr_asked;     /* rings of the machine with a measurement in progress */
 	size_t nr_silent;    /* the machine's entries of asked[] with `silent` */
+	bool hz_known;	     /* clocks.c: guest_hz was measured */
+	bool rate_shared;    /* clocks.c: it holds for all rings of the host's kind */
+	uint64_t guest_hz; /* machine.c: nominal; clocks.c, snapshot.c: as its first ring has it */
 };
 
 /* Limit on how long a machine may hold the others back, see stall.c. */
@@ -296,6 +299,8 @@ struct xvt_machine_metadata {
 	struct xvt_meta_seen *seen; /* formats in the trace; NULL: none yet */
 	/* written by machine.c session.c */
 	bool more; /* some may be left to copy */
+	/* written by machine.c */
+	struct xvt_vm_types *types; /* types.c; NULL: not counted */
 	/* private to metadata.c */
 	bool too_long;	    /* an entry was too long; the note is written */
 	bool unnamed;	    /* the guest refuses names of functions; the note is written */
@@ -325,10 +330,13 @@ struct xvt_machine_vmm {
 	uint64_t paused_ns;	 /* sum of finished pauses */
 };
 
-/* Host clock at the ends of a machine's recording. */
+/* The ends of a machine's recording. */
 struct xvt_machine_span {
 	/* written by machine.c */
 	uint64_t begin_clock;
+	uint64_t found_attach_id; /* the region's value at attach; a snapshot restores it */
+	/* private to copied.c */
+	unsigned int copy_looks; /* at its original, before it is attached */
 	/* written by halt.c replaced.c */
 	uint64_t end_clock; /* by request, or with its file; 0: it was not ended */
 };
@@ -412,6 +420,40 @@ struct xvt_machine_files {
 	bool freed; /* it is about to be freed */
 };
 
+/* Numbers and limits of a machine's rings. */
+struct xvt_machine_table {
+	/* written by machine.c passive.c */
+	uint32_t rings_max;  /* limit: further rings of the region are not recorded */
+	uint32_t rings_more; /* rings of the region that are not recorded */
+	/* written by machine.c */
+	uint32_t first_id; /* number in the trace of its ring 0 */
+	/* private to machine.c */
+	uint64_t more_attempted; /* events attempted in unrecorded rings before the recording */
+	/* written by unused.c */
+	bool no_memory; /* a ring in use could not be made */
+};
+
+/* The recorder's own rings for a machine whose events come over a relay. */
+struct xvt_machine_relay {
+	/* written by relayed.c */
+	struct xvt_relayed *of; /* NULL: another machine */
+	struct xvt_host_region region;
+};
+
+/* Sources of exact clocks, see exact.c. */
+struct xvt_machine_exact {
+	/* written by machine.c replaced.c */
+	bool trusts_guest; /* the guest-writable clock formulas of its region are used, see
+			      clock/vmm.h */
+	/* private to exact.c */
+	struct xvt_exact_use use[XVT_EXACT_SOURCES];
+};
+
+/*
+ * A machine: what its files have in common, and a struct for each file that has a state. As in a
+ * session, the groups of members in struct xvt_machine_... name the files that write them
+ * (tests/check-layers.sh).
+ */
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -421,12 +463,8 @@ struct xvt_vm {
 	uint32_t id;
 	bool named; /* given at start: no event is written before it has a clock map */
 	bool own;   /* this recorder writes its rings, see own.c: the host, or passive */
-	struct xvt_passive *passive;	       /* private to passive.c; NULL: another machine */
-	struct xvt_relayed *relayed;	       /* private to relayed.c; NULL: another machine */
-	struct xvt_host_region relayed_region; /* relayed.c: of the recorder's own rings for it */
-	uint32_t rings_max;	 /* limit: further rings of the region are not recorded */
-	bool trust_guest_clock;	 /* the guest-writable clock formulas of its region are used, see
-				    clock/vmm.h */
+	struct xvt_passive *passive; /* private to passive.c; NULL: another machine */
+	struct xvt_machine_relay relay;
 	struct xvt_file_id file; /* the region's file */
 	struct xvt_owner *owner; /* the user whose file it is, see share.c */
 
@@ -442,31 +480,22 @@ struct xvt_vm {
 	/* machine.c: region, rings and memory. replaced.c and halt.c also set `why`. */
 	char why[256];
 	struct xvt_host_region region;
-	uint32_t first_id;	  /* number in the trace of its ring 0 */
-	bool no_memory;		  /* unused.c: a ring in use could not be made */
-	uint32_t rings_more;	  /* rings of the region that are not recorded */
-	uint64_t more_attempted;  /* events attempted in unrecorded rings before the recording */
-	uint64_t found_attach_id; /* the region's value at attach; a snapshot restores it */
-	unsigned int copy_looks;  /* copied.c */
+	struct xvt_machine_table table;
 	/* Memory for its records: a share of its own, and more from the session's pool while that
 	 * has some left. No machine can use up another machine's share. */
 	struct xvt_pool pool;
-	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: as its first ring has it */
 
 	struct xvt_machine_chain chain;
 	struct xvt_vm_halt halt;   /* halt.c */
 	struct xvt_vm_panic panic; /* panics.c */
 	struct xvt_machine_header header;
-	struct xvt_vm_types *types; /* types.c; NULL: not counted */
 
 	struct xvt_machine_vmm vmm;
 	struct xvt_machine_span span;
 
 	struct xvt_machine_files files;
-	bool guest_hz_known;	     /* clocks.c: guest_hz was measured */
-	bool rate_shared;	     /* clocks.c: it holds for all rings of the host's kind */
 	struct xvt_vm_clocks clocks; /* pace.c and clocks.c; space.c resets the paces */
-	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
+	struct xvt_machine_exact exact;
 	struct xvt_vm_bell bell; /* sleep.c */
 	struct xvt_vm_stall stall;
 	struct xvt_vm_space space;
@@ -809,7 +838,7 @@ static inline void xvt_session_move_slot(struct xvt_session *s, size_t to, size_
 /* The machine of a ring, whose region is a part of it. */
 static inline struct xvt_vm *xvt_vm_of_ring(const struct xvt_ring *r)
 {
-	return r->relayed ? container_of(r->region, struct xvt_vm, relayed_region)
+	return r->relayed ? container_of(r->region, struct xvt_vm, relay.region)
 			  : container_of(r->region, struct xvt_vm, region);
 }
 
@@ -1296,8 +1325,8 @@ static inline bool xvt_session_files_turn(const struct xvt_session *s, size_t vm
 /* About once a second: detect region files that were deleted or replaced. */
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 
-/* Record the file that the machine's path has now, as another machine, vm->chain.next. Returns 0, or
- * -errno with the reason in `why`. */
+/* Record the file that the machine's path has now, as another machine, vm->chain.next. Returns 0,
+ * or -errno with the reason in `why`. */
 int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *why);
 /* Read nothing more of the machine, which gets the state `to`, and close its region: the claim of
  * this recorder ends. */
@@ -1511,7 +1540,8 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
 /* The ring is attached: append it to the session's lists, for which it has room. */
 void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r);
 /* Make and attach a ring that has no state so far, if a writer has used it. Returns the ring; NULL:
- * it is unused, or the machine's memory goes back, or there is none left, and vm->no_memory is set.
+ * it is unused, or the machine's memory goes back, or there is none left, and
+ * vm->table.no_memory is set.
  */
 struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
 /* The same for all rings of the machine. */

@@ -137,9 +137,9 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_erro
 		p->parts = n;
 		return 0;
 	}
-	if (n > vm->rings_max) {
-		vm->rings_more = n - vm->rings_max;
-		n = vm->rings_max;
+	if (n > vm->table.rings_max) {
+		vm->table.rings_more = n - vm->table.rings_max;
+		n = vm->table.rings_max;
 	}
 	if (n > XVT_EVENT_RING_MASK + 1 - s->table.next_ring)
 		return xvt_fail(why, -EOVERFLOW,
@@ -159,9 +159,9 @@ int xvt_passive_attach(struct xvt_session *s, struct xvt_vm *vm, struct xvt_erro
 	xvt_vm_cannot_be_asked(s, vm,
 			       "its kernel's command line says which events are on, and "
 			       "set_event of its instance in the guest");
-	if (vm->rings_more)
+	if (vm->table.rings_more)
 		xvt_session_note(s, 1, vm, UINT32_MAX, "%u of its CPUs are not recorded",
-				 vm->rings_more);
+				 vm->table.rings_more);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ int xvt_passive_add(struct xvt_session *s, const char *name, const char *path, b
 
 	if (!vm)
 		return xvt_fail(why, -ENOMEM, "%s", strerror(ENOMEM));
-	vm->rings_max = rings_max;
+	vm->table.rings_max = rings_max;
 	vm->named = named;
 	err = xvt_passive_open(s, vm, path, why);
 	if (err)

@@ -42,8 +42,8 @@ static void put(struct xvt_session *s, const struct xvt_vm *vm, uint32_t type, u
 static void set_known(struct xvt_vm *vm, uint32_t id, bool known)
 {
 	vm->passive->kernel.names.has[id] = known;
-	if (vm->types && id < XVT_TYPES)
-		vm->types->known[id] = known;
+	if (vm->metadata.types && id < XVT_TYPES)
+		vm->metadata.types->known[id] = known;
 }
 
 /* --- what is known --- */

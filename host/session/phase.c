@@ -68,7 +68,7 @@ void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
 		return;
 	node.guest++; /* to have all records before the node, where nothing was measured */
 	node.bound_ns = node.host_ns;
-	r->clock.map.hz = vm->guest_hz;
+	r->clock.map.hz = vm->clocks.guest_hz;
 	xvt_ring_announce(s, r);
 	if (xvt_clock_map_add(&r->clock.map, &node))
 		return;

@@ -48,7 +48,7 @@ struct xvt_relayed {
 
 static struct relayed_ring *of_ring(const struct xvt_ring *r)
 {
-	return &xvt_vm_of_ring(r)->relayed->rings[r->index];
+	return &xvt_vm_of_ring(r)->relay.of->rings[r->index];
 }
 
 /* --- the machine --- */
@@ -74,16 +74,16 @@ int xvt_relayed_attach(struct xvt_vm *vm)
 	struct xvt_relayed *p;
 	int err = -ENOMEM;
 
-	if (!(hdr->incompat & XVT_INCOMPAT_RELAYED) || vm->relayed)
+	if (!(hdr->incompat & XVT_INCOMPAT_RELAYED) || vm->relay.of)
 		return 0;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	vm->relayed = p;
+	vm->relay.of = p;
 	p->rings = calloc(layout.ring_count, sizeof(*p->rings));
 	p->copy = malloc(vm->region.g.subbuf_size);
 	if (p->rings && p->copy)
-		err = xvt_own_region_make(&vm->relayed_region, &layout, XVT_RELAYED_PAGE_MAX,
+		err = xvt_own_region_make(&vm->relay.region, &layout, XVT_RELAYED_PAGE_MAX,
 					  hdr->boot_uuid);
 	if (err)
 		xvt_relayed_free(vm);
@@ -92,23 +92,23 @@ int xvt_relayed_attach(struct xvt_vm *vm)
 
 void xvt_relayed_close(struct xvt_vm *vm)
 {
-	if (!vm->relayed)
+	if (!vm->relay.of)
 		return;
-	free(vm->relayed->copy);
-	vm->relayed->copy = NULL;
+	free(vm->relay.of->copy);
+	vm->relay.of->copy = NULL;
 }
 
 void xvt_relayed_free(struct xvt_vm *vm)
 {
-	struct xvt_relayed *p = vm->relayed;
+	struct xvt_relayed *p = vm->relay.of;
 
 	if (!p)
 		return;
-	xvt_host_region_close(&vm->relayed_region);
+	xvt_host_region_close(&vm->relay.region);
 	free(p->rings);
 	free(p->copy);
 	free(p);
-	vm->relayed = NULL;
+	vm->relay.of = NULL;
 }
 
 /* What the guest says of the ring's CPU. */
@@ -133,14 +133,14 @@ static void begin_at(struct xvt_vm *vm, struct relayed_ring *c, uint64_t pos, ui
 void xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &vm->region.g;
-	struct relayed_ring *c = &vm->relayed->rings[r->index];
+	struct relayed_ring *c = &vm->relay.of->rings[r->index];
 	uint64_t cons = xvt_load(&r->mail_host->cons);
 	const struct xvt_ring_gen *gen;
 	struct xvt_ring_words w;
 	uint32_t generation;
 
 	r->relayed = true;
-	r->region = &vm->relayed_region;
+	r->region = &vm->relay.region;
 	r->ctl = xvt_host_ring_ctl(r->region, r->index);
 	r->host = xvt_host_ring_host(r->region, r->index);
 	xvt_own_ring_init(r, 0, &c->own);
@@ -314,8 +314,8 @@ static bool take_until(struct xvt_session *s, const struct xvt_vm *vm, struct re
 		const uint64_t end = xvt_pos_before(next, commit) ? next : commit;
 		bool all;
 
-		memcpy(vm->relayed->copy, data + xvt_pos_off(g, c->pos), end - c->pos);
-		xvt_reader_feed(&c->reader, vm->relayed->copy, end - c->pos);
+		memcpy(vm->relay.of->copy, data + xvt_pos_off(g, c->pos), end - c->pos);
+		xvt_reader_feed(&c->reader, vm->relay.of->copy, end - c->pos);
 		all = take_records(s, c);
 		/* A record whose end is beyond commit is none yet. */
 		c->pos = all ? end : c->reader.pos;
@@ -376,12 +376,12 @@ static bool joins(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		waits |= r->phase == XVT_PHASE_NEW && xvt_load(&r->ctl->state) == XVT_RING_ONLINE;
 	}
 	if (!wanted || !waits) {
-		vm->relayed->wanted_clock = 0;
+		vm->relay.of->wanted_clock = 0;
 		return false;
 	}
-	if (!vm->relayed->wanted_clock)
-		vm->relayed->wanted_clock = now;
-	return since(now, vm->relayed->wanted_clock) <= ticks(s, s->opt.stall_timeout_ns);
+	if (!vm->relay.of->wanted_clock)
+		vm->relay.of->wanted_clock = now;
+	return since(now, vm->relay.of->wanted_clock) <= ticks(s, s->opt.stall_timeout_ns);
 }
 
 /* Without a clock, or a relay that answers, no proof comes. */
@@ -448,7 +448,7 @@ void xvt_session_relayed_feed(struct xvt_session *s)
 		struct xvt_vm *vm = s->vms[i];
 		bool waits;
 
-		if (!vm->relayed || vm->phase != XVT_VM_ATTACHED || !vm->scan.looked)
+		if (!vm->relay.of || vm->phase != XVT_VM_ATTACHED || !vm->scan.looked)
 			continue;
 		waits = joins(s, vm, xvt_clock_read());
 		for (k = 0; k < vm->region.g.ring_count; k++) {
@@ -540,7 +540,7 @@ void xvt_relayed_switch_off(struct xvt_ring *r)
 void xvt_relayed_leave(struct xvt_vm *vm)
 {
 	for (uint32_t k = 0;
-	     vm->relayed && vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+	     vm->relay.of && vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
 		if (vm->rings[k])
 			end_ring(of_ring(vm->rings[k]));
 	}

@@ -80,13 +80,13 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, struct xvt_error *
 
 	name_of_next(vm, name);
 	err = xvt_session_add_rings(s, name, vm->passive ? xvt_passive_spec(vm) : vm->path,
-				    vm->uuid, false, vm->rings_max, why);
+				    vm->uuid, false, vm->table.rings_max, why);
 	if (err)
 		return err;
 	next = s->vms[before];
 	next->chain.earlier = vm->chain.earlier + 1;
 	next->chain.space_of = vm->chain.space_of;
-	next->trust_guest_clock = vm->trust_guest_clock;
+	next->exact.trusts_guest = vm->exact.trusts_guest;
 	memcpy(next->chain.first_name, vm->chain.first_name, sizeof(next->chain.first_name));
 	xvt_session_wake_set_server(next, vm->bell.server);
 	xvt_vm_hand_over(s, vm, next);

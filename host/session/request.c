@@ -63,7 +63,7 @@ void xvt_vm_cannot_be_asked(struct xvt_session *s, struct xvt_vm *vm, const char
 
 void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
 {
-	if (vm->relayed) {
+	if (vm->relay.of) {
 		xvt_vm_cannot_be_asked(s, vm, "the relay in its guest has --events of its own");
 		return;
 	}
@@ -78,7 +78,7 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	uint32_t generation;
 
-	if (!*lines_of(s, vm) || vm->relayed)
+	if (!*lines_of(s, vm) || vm->relay.of)
 		return;
 	generation = xvt_vm_generation(s, vm);
 	vm->request.again = generation != vm->request.generation;

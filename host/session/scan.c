@@ -184,7 +184,7 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 	}
 	if (xvt_host_region_gone(&vm->region))
 		xvt_vm_gone(s, vm, "the region's file was truncated");
-	else if (vm->no_memory)
+	else if (vm->table.no_memory)
 		xvt_vm_gone(s, vm, "no memory for a ring that came into use");
 }
 

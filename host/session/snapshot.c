@@ -63,7 +63,7 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_clock_node node;
 	uint64_t hz;
 
-	r->clock.map.hz = vm->guest_hz;
+	r->clock.map.hz = vm->clocks.guest_hz;
 	if (begun) {
 		node = *xvt_clock_map_last(&r->clock.map);
 	} else if (other) {
@@ -149,15 +149,15 @@ static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
 		struct xvt_ring *r = vm->rings[i];
 
 		if (r && r->clock.map.count > 1)
-			vm->guest_hz = xvt_clock_map_own_hz(&r->clock.map);
+			vm->clocks.guest_hz = xvt_clock_map_own_hz(&r->clock.map);
 	}
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
 		if (!r)
 			continue;
-		r->clock.map.hz =
-			r->clock.map.count > 1 ? xvt_clock_map_own_hz(&r->clock.map) : vm->guest_hz;
+		r->clock.map.hz = r->clock.map.count > 1 ? xvt_clock_map_own_hz(&r->clock.map)
+							 : vm->clocks.guest_hz;
 		if (r->session.announced)
 			xvt_ring_announce(s, r);
 	}

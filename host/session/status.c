@@ -270,7 +270,7 @@ static const char *vm_way(const struct xvt_vm *v)
 		return "ftrace";
 	if (v->phase == XVT_VM_WAITING)
 		return "region"; /* nothing has formatted it */
-	if (v->relayed)
+	if (v->relay.of)
 		return "relay";
 	way = xvt_host_region_way(v->region.hdr.kind);
 	return way ? way : "region";
@@ -301,7 +301,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_u64(j, "memory_bytes", xvt_pool_used(&v->pool));
 	xvt_json_add_bool(j, "memory_full", v->status.memory_full);
 	xvt_json_add_bool(j, "loose", v->loose.on);
-	xvt_json_add_u64(j, "rings_not_recorded", v->rings_more);
+	xvt_json_add_u64(j, "rings_not_recorded", v->table.rings_more);
 	xvt_json_add_bool(j, "refused_other", v->header.claim & XVT_CLAIM_REFUSED);
 	xvt_json_add_u64(j, "notes_left_out", v->notes.left_out);
 	xvt_json_add_bool(j, "barred", v->stall.barred);

@@ -27,11 +27,11 @@ void xvt_session_note_format(struct xvt_session *s, const struct xvt_meta_info *
 		info->type == XVT_META_FORMAT ? xvt_session_vm_by_id(s, info->vm) : NULL;
 	uint32_t number;
 
-	if (!vm || !vm->types)
+	if (!vm || !vm->metadata.types)
 		return;
 	number = xvt_format_number(bytes, len, info->id);
 	if (number < XVT_TYPES)
-		vm->types->known[number] = 1;
+		vm->metadata.types->known[number] = 1;
 }
 
 uint64_t xvt_vm_nameless(const struct xvt_vm *vm)
@@ -39,7 +39,7 @@ uint64_t xvt_vm_nameless(const struct xvt_vm *vm)
 	uint64_t sum = 0;
 	uint32_t i;
 
-	for (i = 0; vm->types && i < XVT_TYPES; i++)
-		sum += vm->types->known[i] ? 0 : vm->types->count[i];
+	for (i = 0; vm->metadata.types && i < XVT_TYPES; i++)
+		sum += vm->metadata.types->known[i] ? 0 : vm->metadata.types->count[i];
 	return sum;
 }

@@ -60,7 +60,7 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 {
 	struct xvt_ring *r = vm->rings[index];
 
-	r->id = vm->first_id + index;
+	r->id = vm->table.first_id + index;
 	r->vm = vm->id;
 	r->index = index;
 	r->region = &vm->region;
@@ -70,14 +70,14 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 	r->mail_host = r->host;
 	r->pool = &vm->pool;
 	r->host_clock = &s->clock;
-	r->types = vm->types ? vm->types->count : NULL;
+	r->types = vm->metadata.types ? vm->metadata.types->count : NULL;
 	r->mode = s->opt.mode;
 	r->by_read = s->opt.drain_reads;
 	r->margin_most_ns = xvt_session_free_wait_ns(s);
-	xvt_clock_map_init(&r->clock.map, vm->guest_hz);
+	xvt_clock_map_init(&r->clock.map, vm->clocks.guest_hz);
 	r->clock.map.host_clock = &s->clock;
 	r->clock.map.pool = r->pool;
-	if (vm->relayed)
+	if (vm->relay.of)
 		xvt_relayed_init_ring(vm, r);
 }
 
@@ -103,7 +103,7 @@ struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint
 	if (goes_back(vm) || xvt_vm_ring_rests_unused(vm, index))
 		return NULL;
 	if (xvt_vm_make_ring(s, vm, index, 1)) {
-		vm->no_memory = true;
+		vm->table.no_memory = true;
 		return NULL;
 	}
 	r = vm->rings[index];

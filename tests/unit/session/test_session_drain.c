@@ -603,7 +603,7 @@ START_TEST(a_ring_that_is_gone_keeps_one_node)
 		r->clock.next_burst_clock = 0;
 		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
 		phase_anew(r, XVT_PHASE_NEW); /* no node is dropped meanwhile */
-		rec.vm->rate_shared = rec.vm->guest_hz_known = false;
+		rec.vm->clocks.rate_shared = rec.vm->clocks.hz_known = false;
 		r->clock.map.moved = true;
 		xvt_session_ring_clock(s, r, xvt_clock_read());
 	}
@@ -1220,7 +1220,7 @@ static void begin_anew(void)
 {
 	uint32_t i;
 
-	rec.vm->rate_shared = rec.vm->guest_hz_known = false;
+	rec.vm->clocks.rate_shared = rec.vm->clocks.hz_known = false;
 	rec.vm->clocks.idle_pace = ticks(s, 30 * SECOND_NS);
 	s->clocks.first_due = s->clocks.next_scan_clock = 0;
 	for (i = 0; i < RINGS; i++) {
@@ -1396,7 +1396,7 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 	struct xvt_clock_target t = { .ctl = r->ctl,
 				      .host = r->host,
 				      .host_clock = &s->clock,
-				      .guest_hz = &rec.vm->guest_hz,
+				      .guest_hz = &rec.vm->clocks.guest_hz,
 				      .exchanges = &rec.vm->clocks.exchanges };
 	uint32_t nodes = r->clock.map.count, n;
 	uint64_t seq;

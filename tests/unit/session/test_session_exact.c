@@ -115,9 +115,9 @@ static void setup(void)
 	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->measure.source = (struct xvt_clock_source *)&rec; /* not used */
 	r->measure.source_ops = &script;
-	r->clock.map.hz = rec.vm->guest_hz = s->clock.hz;
-	rec.vm->trust_guest_clock = true;
-	rec.vm->exact[0].next_look_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->clock.map.hz = rec.vm->clocks.guest_hz = s->clock.hz;
+	rec.vm->exact.trusts_guest = true;
+	rec.vm->exact.use[0].next_look_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	truth = -123456789;
 	jump = says_more = 0;
 	asked_at = answers = 0;
@@ -172,9 +172,9 @@ END_TEST
 /* A guest can write what its region says, so without the option it counts for nothing. */
 START_TEST(the_guests_word_needs_an_option)
 {
-	rec.vm->trust_guest_clock = false;
+	rec.vm->exact.trusts_guest = false;
 	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
-	rec.vm->exact[1].next_look_clock = xvt_clock_read();
+	rec.vm->exact.use[1].next_look_clock = xvt_clock_read();
 	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
 	ck_assert_uint_eq(hints, 1);
 	ck_assert_uint_eq(r->account.stats.rejected, 0);
@@ -187,7 +187,7 @@ static void kvm_says(int64_t offset)
 	static unsigned int trees;
 	char root[256], debugfs[300], proc[300], command[2400];
 	struct xvt_kvm_paths paths = { .debugfs = debugfs, .proc = proc };
-	struct xvt_clock_exact **source = &rec.vm->exact[0].source;
+	struct xvt_clock_exact **source = &rec.vm->exact.use[0].source;
 	struct stat st;
 
 	snprintf(root, sizeof(root), "%s/exact-%d-%u", scratch(), (int)getpid(), trees++);
@@ -253,7 +253,7 @@ END_TEST
 /* To look for a VMM reads the maps of all processes. How often, a guest must not decide. */
 START_TEST(vcpus_that_are_not_there_do_not_make_the_recorder_look_at_once)
 {
-	struct xvt_exact_use *use = &rec.vm->exact[0];
+	struct xvt_exact_use *use = &rec.vm->exact.use[0];
 	uint64_t before;
 	unsigned int i;
 

@@ -164,7 +164,7 @@ START_TEST(bytes_of_a_ring)
 		xvt_store(&xvt_host_ring_ctl(&g2->region, i)->state, (uint32_t)XVT_RING_OFFLINE);
 	pass();
 	/* The table of types is of the machine, however many rings it has. */
-	used = memory_in_use() - before - sizeof(*g2->types);
+	used = memory_in_use() - before - sizeof(*g2->metadata.types);
 	ck_assert_uint_eq(nr_made(g2), MANY_RINGS);
 	ck_assert_uint_gt(used / MANY_RINGS, sizeof(struct xvt_ring));
 	ck_assert_uint_le(used / MANY_RINGS, sizeof(struct xvt_ring) + XVT_REST_BYTES + BESIDE);
@@ -201,12 +201,12 @@ START_TEST(a_writer_gives_its_ring_a_state)
 	pass();
 	ck_assert_uint_eq(nr_made(vm), 1);
 	ck_assert_ptr_nonnull(vm->rings[5]);
-	ck_assert_uint_eq(vm->rings[5]->id, vm->first_id + 5);
+	ck_assert_uint_eq(vm->rings[5]->id, vm->table.first_id + 5);
 	ck_assert_uint_eq(s->scan.nr_active, 1);
 	use(2, 4);
 	end(); /* which finds the other one, and may leave its events to the next recorder */
 	ck_assert_uint_eq(nr_made(vm), 2);
-	ck_assert_uint_eq(vm->rings[2]->id, vm->first_id + 2);
+	ck_assert_uint_eq(vm->rings[2]->id, vm->table.first_id + 2);
 	st = &vm->rings[5]->account.stats;
 	ck_assert_uint_eq(st->attempted, 3);
 	ck_assert_uint_eq(st->events, 3);
@@ -255,7 +255,7 @@ END_TEST
 START_TEST(it_is_as_the_other_rings_of_its_machine)
 {
 	vm->stall.barred = vm->loose.on = true;
-	vm->guest_hz = 123456789;
+	vm->clocks.guest_hz = 123456789;
 	use(4, 1);
 	ck_assert_ptr_nonnull(xvt_vm_wake_ring(s, vm, 4));
 	ck_assert(vm->rings[4]->guest.barred);

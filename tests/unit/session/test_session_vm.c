@@ -469,7 +469,7 @@ START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, &why), 0);
 	ck_assert_uint_eq(s->table.nr_places, rings + XVT_RINGS_USUAL);
 	g2 = xvt_session_find(s, "g2");
-	ck_assert_uint_eq(g2->rings_more, 44);
+	ck_assert_uint_eq(g2->table.rings_more, 44);
 	ck_assert(is_noted("its region has 300 rings; the first 256 are recorded, 44 are not"));
 	/* What the guest counts in the others is not lost silently. */
 	beyond = xvt_host_ring_ctl(&g2->region, XVT_RINGS_USUAL + 43);
@@ -480,7 +480,7 @@ START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 	ck_assert_int_eq(
 		xvt_session_add_rings(s, "g3", region_at("more", 300), NULL, true, 300, &why), 0);
 	g3 = xvt_session_find(s, "g3");
-	ck_assert_uint_eq(g3->rings_more, 0);
+	ck_assert_uint_eq(g3->table.rings_more, 0);
 	ck_assert_uint_eq(s->table.nr_places, rings + XVT_RINGS_USUAL + 300);
 }
 END_TEST
