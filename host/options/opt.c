@@ -616,19 +616,27 @@ static const struct {
 	{ "--count", "xvtrace summary" },
 	{ "--stat", "xvtrace summary" },
 	{ "--last", "--from -D" },
+	{ "--last", "xvtrace trim" },
+	{ "--from", "xvtrace trim" },
+	{ "--to", "xvtrace trim" },
+	{ "--around", "xvtrace trim" },
+	{ "--vm", "xvtrace trim" },
 	{ "-i", "FILE" },
 	{ "--input", "FILE" },
 	{ "-o", "OUT" },
 	{ "--output", "OUT" },
 };
 
-/* Whether the command has the option or the argument that a row of the table begins with. */
+/* Whether the command has the option or the argument that a row of the table begins with; or reads
+ * a trace, which another command reads in that way. */
 static bool has_ours(const struct xvt_command *cmd, const char *ours)
 {
 	size_t len;
 
+	if (*ours == 'x')
+		return strstr(cmd->args, "[FILE.xvt");
 	if (*ours != '-')
-		return strncmp(ours, "xvtrace ", 8) == 0 || strstr(cmd->args, ours);
+		return strstr(cmd->args, ours);
 	return option_at(cmd->opts, ours, &len);
 }
 

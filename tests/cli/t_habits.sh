@@ -130,6 +130,7 @@ named --time "--from and --to" report
 named -C --cpu report
 named --task --comm analyze
 named --comm --task path
+for cmd in summary stat verify; do for option in --from --to --last --vm; do named $option "see 'xvtrace trim'" $cmd; done; done
 check "report --task NAME: --comm" refused "xvt\*: no such file; --task takes no name: .* --comm" report --task 'xvt*'
 named --tid --pid report
 named -v "-e '!GLOB'" report
