@@ -72,8 +72,8 @@ machine_recorded() {
 "$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
 emit=$!
 pids+=($emit)
-"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" -H sched:sched_switch --control "$work/control" 2>"$work/err" -- \
-	tests/recorded.sh "$work/control" g host &
+RECORDED_EVENTS=500 "$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" -H sched:sched_switch --control "$work/control" \
+	2>"$work/err" -- tests/recorded.sh "$work/control" g host &
 recorder=$!
 pids+=($recorder)
 poll eval '[ -n "$(instances $recorder)" ]'
