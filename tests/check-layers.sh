@@ -7,6 +7,7 @@
 # 1. Top folders: tests, bench -> guest | host -> shared -> nothing of ours.
 # 2. Folders of host/ (tests/layers.txt): an #include names an allowed folder and a header that this
 #    folder gives to others. What the compiler really read (.d) lies in folders that can be reached.
+#    host/README and docs/architecture.md have the same arrows.
 # 3. Calls: an undefined symbol of a folder's objects (nm) is defined in an allowed folder. That
 #    catches a function that is declared by hand.
 # 4. Messages go through base/log.c, and not from the engine. Only cli/ and options/ (--help) else
@@ -103,6 +104,37 @@ done
 for folder in "${order[@]}"; do
 	[ -d "host/$folder" ] || complain "$table: there is no folder host/$folder/"
 done
+
+# Two pages for readers name each folder, and have the same arrows. cli/ may use all folders.
+arrows() {
+	sed -nE 's/^([a-z]+): +([a-z ]*[a-z])? *\|.*/\1 \2/p' "$table" |
+		awk '$1 != "cli" { for (i = 2; i <= NF; i++) print $1, $i }' | sort
+}
+readme() {
+	grep -oE '\b[a-z]+ +uses [a-z]+( [a-z]+)*' host/README |
+		awk '$1 != "cli" && $1 != "none" && $3 != "nothing" { for (i = 3; i <= NF; i++) print $1, $i }' | sort
+}
+page() {
+	sed -nE 's/^\| `([a-z]+)\/` \| ((`[a-z]+\/` ?)+) \|$/\1 \2/p' docs/architecture.md | tr -d '`/' |
+		awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort
+}
+# same FILE READER: the arrows that READER finds in FILE are those of the table
+same() {
+	local line folder
+	for folder in "${order[@]}"; do
+		grep -qF "$folder/" "$1" || complain "$1 does not name $folder/"
+	done
+	while IFS= read -r line; do
+		case $line in
+		'<'*) complain "$1 lacks an arrow of $table:${line#<}" ;;
+		'>'*) complain "$1 has an arrow that $table lacks:${line#>}" ;;
+		esac
+	done < <(diff <(arrows) <("$2") || true)
+}
+if [ $bad -eq 0 ]; then # else the table itself may be wrong
+	same host/README readme
+	same docs/architecture.md page
+fi
 
 # Of each #include "FOLDER/HEADER.h": FILE FOLDER HEADER.
 while read -r file to header; do
