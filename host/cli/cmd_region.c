@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/json.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/region.h"
 #include "cli/cmd.h"
 #include "record/find.h"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "select/beside.h"
 #include "cli/cmd.h"
 #include "select/empty.h"

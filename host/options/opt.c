@@ -4,6 +4,7 @@
 
 #include "base/letters.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/out.h"
 #include "base/vec.h"
 #include "options/version.h"
@@ -254,52 +255,16 @@ int xvt_opt_exit_status(int parsed)
 	return parsed == XVT_OPT_NO_MEMORY ? XVT_EXIT_FAIL : XVT_EXIT_USAGE;
 }
 
-int xvt_parse_u64(const char *text, const char **end, uint64_t *value)
-{
-	char *stop;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	*value = strtoull(text, &stop, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
-	if (errno)
-		return -ERANGE;
-	*end = stop;
-	return 0;
-}
-
 static int parse_size(const char *text, uint64_t *value)
 {
 	const char *end;
-	unsigned int shift = 0;
-	int err = xvt_parse_u64(text, &end, value);
+	const int err = xvt_parse_bytes(text, &end, value);
+	bool has_unit;
 
 	if (err)
 		return err;
-	switch (*end) {
-	case 'K':
-	case 'k':
-		shift = 10;
-		break;
-	case 'M':
-	case 'm':
-		shift = 20;
-		break;
-	case 'G':
-	case 'g':
-		shift = 30;
-		break;
-	case '\0':
-		return 0;
-	default:
-		return -EINVAL;
-	}
-	if (end[1] && strcmp(end + 1, "iB") != 0 && strcmp(end + 1, "B") != 0)
-		return -EINVAL;
-	if (*value > UINT64_MAX >> shift)
-		return -ERANGE;
-	*value <<= shift;
-	return 0;
+	has_unit = strchr("KkMmGg", end[-1]);
+	return !*end || (has_unit && (!strcmp(end, "iB") || !strcmp(end, "B"))) ? 0 : -EINVAL;
 }
 
 int xvt_parse_seconds(const char *text, uint64_t *ns)

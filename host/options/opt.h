@@ -147,10 +147,6 @@ bool xvt_opt_is_set(const struct xvt_opt *o, const void *values);
 /* Copy the numbers of the XVT_OPT_LIVE rows. Texts and lists stay: they lie in a file. */
 void xvt_opt_take_live(const struct xvt_opt *opts, void *to, const void *from);
 
-/* "12" or "0xc": digits only, no sign, no space; *end is behind them. Returns 0, -EINVAL or
- * -ERANGE. */
-int xvt_parse_u64(const char *text, const char **end, uint64_t *value);
-
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 

@@ -8,6 +8,7 @@
 
 #include "base/compress.h"
 #include "base/digits.h"
+#include "base/number.h"
 #include "control/http.h"
 #include "record/event_lines.h"
 #include "record/recording.h"

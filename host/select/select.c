@@ -5,6 +5,7 @@
 #include "base/digits.h"
 #include "base/log.h"
 #include "base/machine_name.h"
+#include "base/number.h"
 #include "select/beside.h"
 #include "select/empty.h"
 #include "select/when.h"

@@ -2,6 +2,7 @@
 /* passive_file.c - the file of a machine of which the ring of its guest's kernel is read: its path,
  * its mapping. */
 #define _GNU_SOURCE
+#include "base/number.h"
 #include "session/passive.h"
 
 #include <errno.h>
@@ -59,24 +60,10 @@ static int take_claim(struct xvt_passive *p, const char *spec, struct xvt_error 
 /* A number of bytes, as a kernel's command line has it: decimal or 0x..., with K, M or G. */
 static bool read_offset(const char *text, const char *end, uint64_t *offset)
 {
-	static const char units[] = { 'K', 'M', 'G' };
-	const char *unit;
-	char *stop;
+	const char *stop;
 
-	errno = 0;
-	*offset = strtoull(text, &stop, strncmp(text, "0x", 2) ? 10 : 16);
-	if (errno)
-		return false;
-	unit = stop < end ? memchr(units, *stop & ~0x20, sizeof(units)) : NULL;
-	if (unit) {
-		const unsigned int shift = 10 * (unsigned int)(unit - units + 1);
-
-		if (*offset > UINT64_MAX >> shift)
-			return false;
-		*offset <<= shift;
-		stop++;
-	}
-	return stop == end && !(*offset % XVT_FTRACE_SUBBUF);
+	return !xvt_parse_bytes(text, &stop, offset) && stop == end &&
+	       !(*offset % XVT_FTRACE_SUBBUF);
 }
 
 static int take_offset(struct xvt_passive *p, const char *spec, struct xvt_error *why)

@@ -92,6 +92,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, pool_suite());
 	srunner_add_suite(runner, opener_suite());
 	srunner_add_suite(runner, rules_suite());
+	srunner_add_suite(runner, number_suite());
 	srunner_add_suite(runner, u64_suite());
 	srunner_add_suite(runner, lock_suite());
 	srunner_add_suite(runner, time_suite());

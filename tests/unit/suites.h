@@ -17,6 +17,7 @@ Suite *out_suite(void);
 Suite *pool_suite(void);
 Suite *opener_suite(void);
 Suite *rules_suite(void);
+Suite *number_suite(void);
 Suite *u64_suite(void);
 Suite *lock_suite(void);
 Suite *time_suite(void);
