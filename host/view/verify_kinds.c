@@ -287,6 +287,60 @@ static bool number_of_format(const uint8_t *p, size_t len, uint32_t *id)
 	return at < p + len && *at == '\n';
 }
 
+/* Hex digits, an even number, then zeros. */
+static bool is_build_id(const char id[XVT_KERNEL_BUILD_ID])
+{
+	const size_t len = strnlen(id, XVT_KERNEL_BUILD_ID);
+
+	for (size_t i = len; i < XVT_KERNEL_BUILD_ID; i++) {
+		if (id[i])
+			return false;
+	}
+	return len && len % 2 == 0 && strspn(id, "0123456789abcdef") >= len;
+}
+
+static void wrong_kernel(struct xvt_verify_state *v, uint32_t vm, const char *what)
+{
+	xvt_verify_violation(v, XVT_VERIFY_CHUNK, vm, "what it says of its kernel: %s", what);
+}
+
+static void check_lengths(struct xvt_verify_state *v, uint32_t vm, const uint8_t *p, size_t len)
+{
+	struct xvt_kernel_event e;
+
+	if (len % sizeof(e))
+		wrong_kernel(v, vm, "its array of events is no multiple of one");
+	for (; len >= sizeof(e); p += sizeof(e), len -= sizeof(e)) {
+		memcpy(&e, p, sizeof(e));
+		if (e.least >= sizeof(e.id) && e.least <= e.most)
+			continue;
+		xvt_verify_violation(v, XVT_VERIFY_CHUNK, vm,
+				     "records of event %u are said to have from %u to %u bytes",
+				     e.id, e.least, e.most);
+		return;
+	}
+}
+
+static void check_kernel(struct xvt_verify_state *v, uint32_t vm, const uint8_t *p, size_t len)
+{
+	struct xvt_meta_kernel k;
+	bool has_build;
+
+	if (v->t->vms[vm].info.region_kind != XVT_REGION_FTRACE)
+		wrong_kernel(v, vm, "its guest sends its formats");
+	if (len < sizeof(k)) {
+		wrong_kernel(v, vm, "the chunk is too short");
+		return;
+	}
+	memcpy(&k, p, sizeof(k));
+	if (k.state > XVT_KERNEL_MIXED || k.flags & ~XVT_KERNEL_F_NAMED)
+		wrong_kernel(v, vm, "a state or a flag that is unknown to this format");
+	has_build = k.state == XVT_KERNEL_PROVEN || k.state == XVT_KERNEL_UNPROVEN;
+	if (has_build && !is_build_id(k.build_id))
+		wrong_kernel(v, vm, "its build id is none");
+	check_lengths(v, vm, p + sizeof(k), len - sizeof(k));
+}
+
 static void check_meta(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
 	struct xvt_meta_info info;
@@ -305,6 +359,8 @@ static void check_meta(struct xvt_verify_state *v, const struct xvt_chunk_buf *b
 		xvt_verify_violation(v, XVT_VERIFY_CHUNK, info.vm,
 				     "a format of event %" PRIu32 " describes event %" PRIu32,
 				     info.id, id);
+	if (info.type == XVT_META_KERNEL && has_vm(v, info.vm))
+		check_kernel(v, info.vm, b->payload + sizeof(info), b->len - sizeof(info));
 }
 
 static void check_note(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)

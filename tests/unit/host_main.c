@@ -157,6 +157,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, filter_suite());
 	srunner_add_suite(runner, reclock_map_suite());
 	srunner_add_suite(runner, lib_suite());
+	srunner_add_suite(runner, named_suite());
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, split_suite());
 	srunner_add_suite(runner, ahead_suite());

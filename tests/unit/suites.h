@@ -112,6 +112,7 @@ Suite *export_suite(void);
 Suite *filter_suite(void);
 Suite *dat_suite(void);
 Suite *lib_suite(void);
+Suite *named_suite(void);
 Suite *analysis_suite(void);
 Suite *split_suite(void);
 Suite *ahead_suite(void);
