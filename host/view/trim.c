@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "trace/cursor.h"
 #include "trace/note.h"
+#include "view/kernels.h"
 #include "view/reclock.h"
 #include "xvt_ring.h"
 
@@ -71,10 +72,11 @@ struct xvt_trim_part {
 	struct xvt_cursor in;
 	struct xvt_trace_raws *raws; /* to find pieces */
 	struct ring *rings;
-	uint64_t *stopped_ns; /* by machine: since when it stands still; 0: it runs */
-	uint64_t *paused_ns;  /* by machine: how long it did in the range */
-	uint64_t first_seq;   /* of the first event's chunk */
-	size_t meta;	      /* the chunk behind the last one whose metadata was written */
+	uint64_t *stopped_ns;		 /* by machine: since when it stands still; 0: it runs */
+	uint64_t *paused_ns;		 /* by machine: how long it did in the range */
+	struct xvt_meta_kernel *kernels; /* by machine: of all files; NULL: not summed up yet */
+	uint64_t first_seq;		 /* of the first event's chunk */
+	size_t meta; /* the chunk behind the last one whose metadata was written */
 	struct xvt_chunk_buf buf;
 	struct item *items;
 	size_t nr_items, items_room;
@@ -403,17 +405,20 @@ static int copy_chunks(struct xvt_trim_part *r)
 	return err;
 }
 
-/* The files of a folder may be of different kernels, and the part is one file. */
-static void forget_kernel(const struct xvt_trim_part *r)
+/* The files of a folder may be of different kernels, and the part is one file: it says what holds
+ * for all of them. Returns 0 or -errno. */
+static int sum_up_kernel(struct xvt_trim_part *r, uint32_t vm)
 {
 	const size_t at = sizeof(struct xvt_meta_info);
-	struct xvt_meta_kernel k;
+	int err = 0;
 
-	if (r->t->part_count < 2 || r->buf.len < at + sizeof(k))
-		return;
-	memcpy(&k, r->buf.payload + at, sizeof(k));
-	k = (struct xvt_meta_kernel){ .flags = k.flags };
-	memcpy(r->buf.payload + at, &k, sizeof(k));
+	if (r->t->part_count < 2 || r->buf.len < at + sizeof(*r->kernels) || vm >= r->t->vm_count)
+		return 0;
+	if (!r->kernels)
+		err = xvt_kernels_sum(r->t, &r->kernels);
+	if (!err)
+		memcpy(r->buf.payload + at, &r->kernels[vm], sizeof(*r->kernels));
+	return err;
 }
 
 /* Metadata holds from its place among the events on: write what lies before that chunk. */
@@ -434,8 +439,9 @@ static int put_meta(struct xvt_trim_part *r, uint64_t seq)
 			continue;
 		}
 		if (info.type == XVT_META_KERNEL)
-			forget_kernel(r);
-		err = put(r, XVT_CHUNK_META, r->buf.payload, r->buf.len);
+			err = sum_up_kernel(r, info.vm);
+		if (!err)
+			err = put(r, XVT_CHUNK_META, r->buf.payload, r->buf.len);
 		err = err == -EBADMSG ? 0 : err;
 	}
 	return err;
@@ -805,6 +811,7 @@ void xvt_trim_free(struct xvt_trim_part *r)
 	free(r->rings);
 	free(r->stopped_ns);
 	free(r->paused_ns);
+	free(r->kernels);
 	free(r->items);
 	free(r->bytes);
 	free(r->by_ring);

@@ -37,12 +37,18 @@ until_written() {
 	done
 	return 1
 }
-start() {
+boot() {
 	rm -f "$work/ram"
-	"$BUILD/tests/tools/xvt-stock-guest" "$work/ram" "$2" &
+	"$BUILD/tests/tools/xvt-stock-guest" "$work/ram" "$1" &
 	guest=$!
 	until [ -s "$work/ram" ]; do read -rt 0.05 <> <(:) || :; done
-	"$xvtrace" record -q -o "$work/$1.xvt" --control "$work/control" --follow -r "g=ftrace:$work/ram" 2>"$work/$1.err" &
+}
+# start NAME BUILD_ID [OPTION]...: NAME.xvt, or with a slash behind it a folder of that name
+start() {
+	local to=$work/${1%/}.xvt
+	[ "$to" = "$work/$1.xvt" ] || to+=/
+	boot "$2"
+	"$xvtrace" record -q -o "$to" "${@:3}" --control "$work/control" --follow -r "g=ftrace:$work/ram" 2>"$work/${1%/}.err" &
 	recorder=$!
 }
 end_guest() { kill "$guest" && wait "$guest" && guest=; }
@@ -82,6 +88,62 @@ check "trim keeps what is known" eval '"$xvtrace" trim -q -o "$work/part.xvt" "$
 rm -rf "$work/cache"
 report_of part
 check "... and has no names of its own" nameless
+
+# begun_and_ended [BUILD_ID]: two files, with events in both; in the second one of a kernel that was booted then
+begun_and_ended() {
+	until_written '[.rings[].events] | add > 500' &&
+		"$xvtrace" control rotate --control "$work/control" >/dev/null || return 1
+	[ -z "${1:-}" ] || { end_guest; boot "$1"; }
+	written_before=$("$xvtrace" status --json --control "$work/control" | jq '[.recorders[0].vms[0].rings[].events] | add')
+	until_written "[.rings[].events] | add > $((written_before + 500))"
+	kill -INT $recorder && wait $recorder
+	end_guest
+}
+mkdir "$work/cache"
+check "one kernel's formats are there for what follows" "$xvtrace" formats -q --import "$work/k2"
+for how in "--order later" "--compress 3" "--order later --compress 3"; do
+	# shellcheck disable=SC2086
+	start other $id $how
+	check "$how: a guest is recorded" until_written '[.rings[].events] | add > 500'
+	kill -INT $recorder && wait $recorder
+	end_guest
+	rm -f "$work/ordered.xvt" "$work/part.xvt" "$work/part2.xvt"
+	check "$how: order, and a part" eval '"$xvtrace" order -o "$work/ordered.xvt" "$work/other.xvt" && "$xvtrace" trim -q -o "$work/part.xvt" "$work/other.xvt" &&
+		"$xvtrace" trim -q -o "$work/part2.xvt" "$work/ordered.xvt"'
+	for t in other ordered part part2; do
+		report_of $t
+		check "$how: $t has no names" nameless
+	done
+	"$xvtrace" formats -q --import "$work/k"
+	for t in other ordered part part2; do
+		report_of $t
+		check "$how: $t has names" named
+		check "$how: $t verifies" "$xvtrace" verify "$work/$t.xvt"
+	done
+	rm "$work/cache/$id.formats"
+done
+
+start set/ $id
+check "a guest is recorded into two files" begun_and_ended
+rm "$work/part.xvt"
+"$xvtrace" trim -q -o "$work/part.xvt" "$work/set.xvt/"
+report_of part
+check "a part of the folder has no names" nameless
+check "... and names the build that all its files prove" grep -q "build $id, whose formats are not known here" "$work/err"
+"$xvtrace" formats -q --import "$work/k"
+report_of part
+check "... and has names when they come" named
+check "... for each event" eval '"$xvtrace" stat --json "$work/part.xvt" | jq -e ".nameless == 0"'
+check "... and verifies" "$xvtrace" verify "$work/part.xvt"
+rm "$work/cache"/*.formats
+start two/ $id
+check "a guest of another kernel takes its place in the second file" begun_and_ended $other
+rm "$work/part.xvt"
+"$xvtrace" trim -q -o "$work/part.xvt" "$work/two.xvt/"
+for k in k k2; do "$xvtrace" formats -q --import "$work/$k"; done
+report_of part
+check "a part of both has the names of each" named
+check "... by the build of each" eval '"$xvtrace" stat --json "$work/part.xvt" | jq -e "[.vms[].names_build] == [\"$id\", \"$other\"]" >/dev/null'
 
 start unproven -
 check "a guest whose memory names no kernel is recorded" until_written '[.rings[].events] | add > 500'

@@ -11,11 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/cache.h"
 #include "lib/xvtrace.h"
 #include "synth.h"
+#include "trace/set.h"
+#include "view/kernels.h"
 #include "view/verify.h"
 
 #define BUILD_A "00112233445566778899aabbccddeeff01234567"
@@ -52,7 +55,7 @@ static void store_kernel(const char *build_id, const char *release)
 	xvt_formats_free(&f);
 }
 
-static void setup(void)
+static void begin_trace(void)
 {
 	static const struct xvt_file_info info = {
 		.host_clock_id = XVT_CLOCK_TSC, .mult = 1717986918, .shift = 32, .host_name = "host"
@@ -62,11 +65,6 @@ static void setup(void)
 		{ .vm = MODULE, .region_kind = XVT_KIND_LINUX, .name = "module" },
 	};
 
-	snprintf(folder, sizeof(folder), "/tmp/xvt-named-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	setenv("XVT_FORMATS_DIR", folder, 1);
-	store_kernel(BUILD_A, "6.12.1-a");
-	store_kernel(BUILD_B, "6.12.1-b");
 	synth_sink_init(&sink);
 	ck_assert_int_eq(xvt_trace_writer_new(&writer, &sink.sink, &info), 0);
 	for (size_t i = 0; i < sizeof(vms) / sizeof(vms[0]); i++)
@@ -74,12 +72,22 @@ static void setup(void)
 			xvt_trace_put(writer, XVT_CHUNK_VM, &vms[i], sizeof(vms[i]), NULL, 0), 0);
 }
 
+static void setup(void)
+{
+	snprintf(folder, sizeof(folder), "/tmp/xvt-named-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	setenv("XVT_FORMATS_DIR", folder, 1);
+	store_kernel(BUILD_A, "6.12.1-a");
+	store_kernel(BUILD_B, "6.12.1-b");
+	begin_trace();
+}
+
 static void teardown(void)
 {
 	xvtrace_close(trace);
 	trace = NULL;
 	synth_sink_fini(&sink);
-	ck_assert_int_eq(unlink(scratch_path("named.xvt")), 0);
+	unlink(scratch_path("named.xvt"));
 	for (const char *const *id = (const char *const[]){ BUILD_A, BUILD_B, NULL }; *id; id++) {
 		char path[256];
 
@@ -411,6 +419,76 @@ START_TEST(no_word_helps_where_two_wrote)
 }
 END_TEST
 
+/* A file of a folder, with what it says of the machine's kernel; state UINT32_MAX: nothing. */
+static void write_part(const char *path, uint32_t state, const char *build_id, uint32_t flags)
+{
+	struct said m = said_of(state, build_id);
+
+	m.kernel.flags = flags;
+	if (state != UINT32_MAX)
+		put_meta(PASSIVE, XVT_META_KERNEL, &m, WITH(1));
+	ck_assert_int_eq(xvt_trace_writer_finish(writer), 0);
+	writer = NULL;
+	synth_sink_save(&sink, path);
+	synth_sink_fini(&sink);
+}
+
+#define A XVT_KERNEL_PROVEN, BUILD_A
+#define B XVT_KERNEL_PROVEN, BUILD_B
+
+/* What holds for all files of a folder is the least that each of them says. */
+START_TEST(a_folder_says_what_all_its_files_do)
+{
+	static const struct {
+		uint32_t first;
+		const char *first_id;
+		uint32_t second;
+		const char *second_id;
+		uint32_t state;
+		const char *id;
+	} of[] = {
+		{ A, A, A },
+		{ A, B, XVT_KERNEL_MIXED, "" },
+		{ A, XVT_KERNEL_UNPROVEN, BUILD_A, XVT_KERNEL_UNPROVEN, BUILD_A },
+		{ XVT_KERNEL_UNPROVEN, BUILD_A, A, XVT_KERNEL_UNPROVEN, BUILD_A },
+		{ A, XVT_KERNEL_UNPROVEN, BUILD_B, XVT_KERNEL_MIXED, "" },
+		{ A, XVT_KERNEL_UNKNOWN, "", XVT_KERNEL_UNKNOWN, "" },
+		{ XVT_KERNEL_UNKNOWN, BUILD_A, A, XVT_KERNEL_UNKNOWN, "" },
+		{ A, UINT32_MAX, "", XVT_KERNEL_UNKNOWN, "" },
+		{ UINT32_MAX, "", A, XVT_KERNEL_UNKNOWN, "" },
+		{ XVT_KERNEL_MIXED, "", A, XVT_KERNEL_MIXED, "" },
+		{ A, XVT_KERNEL_MIXED, "", XVT_KERNEL_MIXED, "" },
+	};
+	const uint32_t named = XVT_KERNEL_F_NAMED;
+	struct xvt_meta_kernel *sum;
+	char set[128], path[160];
+	struct xvt_trace *t;
+	struct xvt_error why;
+
+	snprintf(set, sizeof(set), "%s/set", folder);
+	ck_assert_int_eq(mkdir(set, 0700), 0);
+	snprintf(path, sizeof(path), "%s/00000001.xvt", set);
+	write_part(path, of[_i].first, of[_i].first_id, named);
+	begin_trace();
+	snprintf(path, sizeof(path), "%s/00000002.xvt", set);
+	write_part(path, of[_i].second, of[_i].second_id, _i ? 0 : named);
+	ck_assert_int_eq(xvt_set_open(&t, set, false, &why), 0);
+	ck_assert_uint_eq(t->part_count, 2);
+	ck_assert_int_eq(xvt_kernels_sum(t, &sum), 0);
+	ck_assert_uint_eq(sum[PASSIVE].state, of[_i].state);
+	ck_assert_str_eq(sum[PASSIVE].build_id, of[_i].id);
+	ck_assert_uint_eq(sum[PASSIVE].flags, _i ? 0 : named);
+	ck_assert_uint_eq(sum[MODULE].state, XVT_KERNEL_UNKNOWN);
+	free(sum);
+	xvt_trace_close(t);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/00000001.xvt", set);
+	unlink(path);
+	rmdir(set);
+	synth_sink_init(&sink);
+}
+END_TEST
+
 Suite *named_suite(void)
 {
 	Suite *suite = suite_create("named");
@@ -432,6 +510,7 @@ Suite *named_suite(void)
 	tcase_add_loop_test(t, types_above_the_limit, 0, 4);
 	tcase_add_loop_test(t, a_damaged_one_says_nothing, 0, 2);
 	tcase_add_test(t, no_word_helps_where_two_wrote);
+	tcase_add_loop_test(t, a_folder_says_what_all_its_files_do, 0, 11);
 	suite_add_tcase(suite, t);
 	return suite;
 }
