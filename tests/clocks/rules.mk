@@ -55,15 +55,15 @@ PROOFS += proof-analyze-mutants
 proof-analyze-mutants: $(BUILD)/tests/host-check
 	$(Q)TABLE=tests/unit/analyze/mutants.txt bash tests/clocks/mutants.sh
 
-# Of the threads by which one trace is read.
+# Of libxvtrace.
 PROOFS += proof-reader-mutants
 .PHONY: proof-reader-mutants
 proof-reader-mutants: $(BUILD)/tests/host-check
 	$(Q)TABLE=tests/unit/lib/mutants.txt bash tests/clocks/mutants.sh
 
-# Of what a recorder does beside its session.
+# Of what a recorder does beside its session and with relays.
 PROOFS += proof-recorder-mutants
 .PHONY: proof-recorder-mutants
 proof-recorder-mutants: $(BUILD)/tests/host-check
-	$(Q)for part in record flight control; do \
+	$(Q)for part in record flight control session; do \
 		TABLE=tests/unit/$$part/mutants.txt bash tests/clocks/mutants.sh || exit 1; done

@@ -9,6 +9,7 @@
 
 #define FTRACE_PAGE	   4096u
 #define FTRACE_PAGE_MISSED 0x80000000ull
+#define FTRACE_PAGE_STORED 0x40000000ull /* how many, behind the events */
 
 struct ftrace_page {
 	uint64_t words[FTRACE_PAGE / 8];
@@ -22,7 +23,7 @@ void ftrace_page_put(struct ftrace_page *p, uint32_t word);
 /* Put an event of `len` bytes, a multiple of 4: `type`, and `fill` in the rest. */
 void ftrace_page_event(struct ftrace_page *p, uint32_t delta, uint16_t type, uint8_t fill,
 		       uint32_t len);
-/* Finish the page. flags: FTRACE_PAGE_MISSED. */
+/* Finish the page. flags: FTRACE_PAGE_*. */
 void ftrace_page_end(struct ftrace_page *p, uint64_t flags);
 
 #endif /* XVT_TEST_FTRACE_PAGES_H */

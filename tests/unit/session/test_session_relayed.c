@@ -26,7 +26,6 @@
 #define PER_PAGE   100u
 #define PASSES_MAX 20000
 #define MS_NS	   1000000u
-#define STORED	   0x40000000ull
 #define OFFSET	   (1ull << 40) /* the guest's clock is so far behind the host's */
 
 static struct recording rec;
@@ -242,7 +241,7 @@ static void put(unsigned int cpu, struct ftrace_page *p, uint64_t flags, uint64_
 	uint32_t len = 16 + p->len;
 
 	ftrace_page_end(p, flags);
-	if (flags & STORED) {
+	if (flags & FTRACE_PAGE_STORED) {
 		memcpy((uint8_t *)p->words + len, &missed, sizeof(missed));
 		len += sizeof(missed);
 	}
@@ -614,17 +613,88 @@ START_TEST(a_silent_relay_is_set_aside)
 }
 END_TEST
 
-/* It is killed when the recording ends. */
+/* A relay that answers no more says for a while what is complete, and then that no more. Its ring
+ * was told to be silent before, and holds no other back for ever. */
+START_TEST(a_ring_that_was_silent_before_is_set_aside)
+{
+	const uint64_t stall = SECOND_NS / 2;
+	const struct xvt_ring *r = vm->rings[0];
+
+	stop_relay();
+	s->opt.stall_timeout_ns = stall;
+	for (int i = 0; i < PASSES_MAX; i++) {
+		if (r->phase == XVT_PHASE_LIVE && xvt_session_silence(s, r, xvt_clock_read()) >
+							  xvt_host_clock_ticks(&s->clock, stall))
+			break;
+		complete(0);
+		complete(1);
+		pass();
+	}
+	ck_assert_uint_eq(r->phase, XVT_PHASE_LIVE);
+	for (int i = 0; r->phase != XVT_PHASE_ASIDE && i < PASSES_MAX; i++) {
+		complete(1);
+		pass();
+	}
+	ck_assert_uint_eq(r->phase, XVT_PHASE_ASIDE);
+	s->opt.stall_timeout_ns = 60 * SECOND_NS;
+	start_relay();
+}
+END_TEST
+
+static void check_off(void)
+{
+	for (unsigned int i = 0; i < CPUS; i++)
+		ck_assert_uint_eq(xvt_load(&relay[i].w.host->enable), XVT_ENABLE_OFF);
+}
+
+/* It is killed when the recording ends, which does not wait for it. */
 START_TEST(no_ring_stays_on_of_a_relay_that_is_killed_last)
 {
+	s->opt.stall_timeout_ns = 3600 * SECOND_NS;
 	stop_relay();
 	xvt_session_vm_stop(vm, 0);
 	set_states(XVT_RING_OFFLINE);
-	for (int i = 0; is_on() && i < PASSES_MAX; i++)
+	for (int i = 0; is_on() && i < 1000; i++)
 		pass();
-	for (unsigned int i = 0; i < CPUS; i++)
-		ck_assert_uint_eq(xvt_load(&relay[i].w.host->enable), XVT_ENABLE_OFF);
+	check_off();
+	s->opt.stall_timeout_ns = 60 * SECOND_NS;
 	start_relay();
+}
+END_TEST
+
+/* The pass that proves that all is here may be the last one that reads the ring. */
+START_TEST(no_ring_stays_on_when_all_is_here)
+{
+	struct got got;
+
+	page(0, ago(0), 10);
+	until_events(10);
+	finish_and_read(&got);
+	ck_assert_uint_eq(got.events, 10);
+	check_off();
+}
+END_TEST
+
+/* What was stamped before the end is in the trace, however late its relay reads it. */
+START_TEST(what_a_relay_has_at_the_end_is_taken)
+{
+	const uint64_t then = ago(0);
+
+	for (unsigned int i = 0; i < CPUS; i++)
+		xvt_relay_is_complete(&relay[i], then);
+	xvt_session_vm_stop(vm, 0);
+	look(10);
+	ck_assert(is_on());
+	page(0, then, 10);
+	page(1, then, 10);
+	until_events(20);
+	for (int i = 0; xvt_session_vm_stopping(vm) && i < PASSES_MAX; i++) {
+		complete(0);
+		complete(1);
+		pass();
+	}
+	ck_assert_int_eq(xvt_session_vm_stopping(vm), 0);
+	check_off();
 }
 END_TEST
 
@@ -722,7 +792,7 @@ START_TEST(losses_are_exact_and_have_their_cause)
 	number[0] += 7;
 	make(&p, 0, ago(3 * MS_NS), 10);
 	xvt_relay_lost(&relay[0], 7);
-	put(0, &p, FTRACE_PAGE_MISSED | STORED, 7);
+	put(0, &p, FTRACE_PAGE_MISSED | FTRACE_PAGE_STORED, 7);
 	/* No number: the word has it, and 3 more that the next page counts. */
 	number[0] += 5;
 	make(&p, 0, ago(2 * MS_NS), 10);
@@ -734,7 +804,7 @@ START_TEST(losses_are_exact_and_have_their_cause)
 	make(&p, 0, ago(1 * MS_NS), 10);
 	xvt_relay_lost(&relay[0], 7 + 5 + 3 + 8);
 	relay[0].full = true;
-	put(0, &p, FTRACE_PAGE_MISSED | STORED, 11);
+	put(0, &p, FTRACE_PAGE_MISSED | FTRACE_PAGE_STORED, 11);
 	until_events(40);
 	ck_assert_uint_eq(sum_of(overwritten_of), 15);
 	ck_assert_uint_eq(sum_of(full_of), 8);
@@ -783,7 +853,7 @@ START_TEST(another_relay_goes_on)
 
 	xvt_relay_lost(&relay[0], 9);
 	make(&p, 0, ago(3 * MS_NS), 10);
-	put(0, &p, FTRACE_PAGE_MISSED | STORED, 9);
+	put(0, &p, FTRACE_PAGE_MISSED | FTRACE_PAGE_STORED, 9);
 	until_events(10);
 	for (unsigned int i = 0; i < 5; i++)
 		page(0, ago(2 * MS_NS), 10);
@@ -792,7 +862,7 @@ START_TEST(another_relay_goes_on)
 	start_relay();
 	xvt_relay_lost(&relay[0], 9 + 4);
 	make(&p, 0, ago(MS_NS), 10);
-	put(0, &p, FTRACE_PAGE_MISSED | STORED, 4);
+	put(0, &p, FTRACE_PAGE_MISSED | FTRACE_PAGE_STORED, 4);
 	until_events(70);
 	end_in_order();
 	ck_assert_uint_eq(vm->rings[0]->phase, XVT_PHASE_DONE);
@@ -852,7 +922,7 @@ START_TEST(what_is_not_valid_is_left_out)
 	put(0, &p, 0, 0);
 	number[0] += 3;
 	make(&p, 0, ago(MS_NS), 10);
-	put(0, &p, FTRACE_PAGE_MISSED | STORED, UINT64_MAX); /* the word says 0 */
+	put(0, &p, FTRACE_PAGE_MISSED | FTRACE_PAGE_STORED, UINT64_MAX); /* the word says 0 */
 	until_events(30);
 	ck_assert_uint_gt(sum_of(bad_of), 0);
 	ck_assert_uint_eq(sum_of(overwritten_of), 0);
@@ -890,7 +960,10 @@ Suite *session_relayed_suite(void)
 	tcase_add_test(tc, a_killed_relay_is_not_waited_for_without_end);
 	tcase_add_loop_test(tc, a_relay_that_is_never_complete_is_set_aside, 0, 5);
 	tcase_add_test(tc, a_silent_relay_is_set_aside);
+	tcase_add_test(tc, a_ring_that_was_silent_before_is_set_aside);
 	tcase_add_test(tc, no_ring_stays_on_of_a_relay_that_is_killed_last);
+	tcase_add_loop_test(tc, no_ring_stays_on_when_all_is_here, 0, 5);
+	tcase_add_test(tc, what_a_relay_has_at_the_end_is_taken);
 	tcase_add_test(tc, no_proof_is_beyond_the_next_node);
 	tcase_add_test(tc, a_newer_line_takes_a_proof_back);
 	tcase_add_test(tc, losses_are_exact_and_have_their_cause);
