@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
 source tests/fuzz/lib.sh
 suffix=$(clang --version | sed -n 's/.*version \([0-9]*\).*/-\1/p')
-for t in ${FUZZ_TARGETS:-region trace formats text doorbell ftrace kernels}; do
+for t in ${FUZZ_TARGETS:-region relayed trace formats text doorbell ftrace kernels}; do
 	raw=$BUILD/fuzz/coverage/$t.profraw
 	LLVM_PROFILE_FILE=$raw "$BUILD/fuzz/coverage/$t" $(known_dirs "$t") \
 		$([ -d "$BUILD/fuzz/corpus/$t" ] && echo "$BUILD/fuzz/corpus/$t") || exit 1

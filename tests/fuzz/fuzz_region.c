@@ -14,6 +14,9 @@
  *   clock     rate of the guest's clock
  *   deeds     kind, distance (16 bits), then by kind: see act()
  *
+ * fuzz_relayed.c is the same with a region whose guest relays pages of its ftrace
+ * (session/relayed.c).
+ *
  * What a finding is, beside a crash, a hang or a sanitizer's word: a plain access to shared
  * memory, a second fetch of the same byte (guest_memory.h), and a trace written by us that is
  * damaged or out of order.
@@ -24,9 +27,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ftrace_pages.h"
 #include "loop_memory.h"
 #include "session/parts.h"
 #include "xvt_region.h"
+#include "xvt_relay.h"
+
+#ifdef FUZZ_RELAYED
+static const bool relayed = true;
+#else
+static const bool relayed = false;
+#endif
 
 #define WHAT_MODE   0x03u
 #define WHAT_FORMAT 0x04u /* formatted by a real guest; else zeros */
@@ -64,6 +75,13 @@ enum deed {
 	DEED_CUT,  /* the file gets shorter */
 	DEED_READ, /* the host's next read comes short, or fails */
 	DEEDS,
+	/* Of a relay. The numbers of the others stay for the inputs of the corpus. */
+	DEED_PAGE = DEEDS, /* a page, by the real relay, of any bytes or of valid events */
+	DEED_COMPLETE,	   /* relayed_to, as a relay stores it */
+	DEED_LOST,	   /* ftrace lost some more */
+	DEED_END,	   /* the relay ends in order, or is killed */
+	DEED_ON,	   /* another one takes the rings of that generation */
+	RELAYED_DEEDS,
 };
 
 struct word {
@@ -147,7 +165,14 @@ static const struct word words[] = {
 	WORD(IN_HEADER, xvt_region_hdr, host_events),
 	WORD(IN_HEADER, xvt_region_hdr, panics),
 	WORD(IN_HEADER, xvt_region_hdr, claim),
+	/* With `relayed` only. */
+	WORD(IN_CTL, xvt_ring_ctl, relayed_to),
+	WORD(IN_CTL, xvt_ring_ctl, relayed_lost),
+	WORD(IN_HEADER, xvt_region_hdr, incompat),
+	{ IN_DATA, 80, 4 }, /* of a page that is the first record: its length */
+	{ IN_DATA, 96, 8 }, /* its commit word */
 };
+#define RELAYED_WORDS 5u
 
 static struct {
 	struct fuzz_file region;
@@ -158,7 +183,7 @@ static struct {
 	bool formatted;
 	struct xvt_geometry g;
 	struct xvt_layout layout;
-	struct xvt_writer w[RINGS_MAX];
+	struct xvt_relay relay[RINGS_MAX];
 	struct fuzz_input in;
 	bool answers;
 	bool acting;
@@ -226,7 +251,8 @@ static uint64_t area_of(const struct word *w, uint8_t ring)
 
 static void put_word(void)
 {
-	const struct word *w = &words[fuzz_u8(&guest.in) % (sizeof(words) / sizeof(words[0]))];
+	const size_t count = sizeof(words) / sizeof(words[0]) - (relayed ? 0 : RELAYED_WORDS);
+	const struct word *w = &words[fuzz_u8(&guest.in) % count];
 	uint8_t ring = fuzz_u8(&guest.in), how = fuzz_u8(&guest.in);
 	uint64_t at = area_of(w, ring) + w->off, v = 0;
 
@@ -252,7 +278,7 @@ static void put_bytes(void)
 /* The guest's own position is its own affair: the writer needs it to be one. */
 static struct xvt_writer *honest(uint8_t ring)
 {
-	struct xvt_writer *w = &guest.w[ring % guest.g.ring_count];
+	struct xvt_writer *w = &guest.relay[ring % guest.g.ring_count].w;
 
 	return w->ctl->resv & 7 ? NULL : w;
 }
@@ -305,8 +331,132 @@ static void begin_generation(void)
 
 	xvt_region_new_generation(guest.base, &guest.g, &guest.layout, uuid);
 	for (i = 0; i < guest.g.ring_count; i++) {
-		guest.w[i].generation = guest.w[i].ctl->generation;
-		guest.w[i].ctl->state = XVT_RING_ONLINE;
+		guest.relay[i].w.generation = guest.relay[i].w.ctl->generation;
+		guest.relay[i].w.ctl->state = XVT_RING_ONLINE;
+	}
+}
+
+/* Where a page has room for `size` bytes more of events. */
+static bool fits(const struct ftrace_page *p, uint32_t size)
+{
+	return p->len + size <= XVT_RELAYED_PAGE_MAX - 16;
+}
+
+/* Events of all lengths, with words of all types of the kernel's between them. */
+static void make_page(struct ftrace_page *p, uint8_t n)
+{
+	ftrace_page_begin(p, guest_clock(NULL) - ((uint64_t)fuzz_u16(&guest.in) << 10));
+	for (; n; n--) {
+		const uint8_t word = fuzz_u8(&guest.in);
+		const uint32_t len = 4u + 4u * (word >> 2);
+
+		if (!fits(p, len + 8))
+			break;
+		if (word & 1)
+			ftrace_page_event(p, word, (uint16_t)(16 + word), word, len);
+		else if (word & 2)
+			ftrace_page_word(p, 29u + word % 3, fuzz_u16(&guest.in));
+		else
+			ftrace_page_put(p, fuzz_u32(&guest.in));
+	}
+}
+
+/* HOW EVENTS AGE, events, then what is changed in the page: where, and the bytes. */
+#define PAGE_MISSED  0x01u
+#define PAGE_STORED  0x02u /* the number of missed events behind the events */
+#define PAGE_FULL    0x04u /* the ring had no room */
+#define PAGE_CHANGED 0x08u
+#define PAGE_RAW     0x10u /* not by the relay: its length is one of the bytes */
+#define PAGE_SHORT   0x20u
+
+static void put_page(void)
+{
+	const uint8_t ring = fuzz_u8(&guest.in), how = fuzz_u8(&guest.in);
+	struct xvt_relay *relay = &guest.relay[ring % guest.g.ring_count];
+	static struct {
+		struct xvt_relayed_page head;
+		struct ftrace_page page;
+	} put;
+	uint32_t len;
+
+	make_page(&put.page, fuzz_u8(&guest.in) & 63);
+	len = 16 + put.page.len;
+	ftrace_page_end(&put.page, (how & PAGE_MISSED ? FTRACE_PAGE_MISSED : 0) |
+					   (how & PAGE_STORED ? FTRACE_PAGE_STORED : 0));
+	if (how & PAGE_STORED && fits(&put.page, 8)) {
+		const uint64_t missed = fuzz_u16(&guest.in);
+
+		memcpy((uint8_t *)&put.page + len, &missed, sizeof(missed));
+		len += sizeof(missed);
+	}
+	put.head = (struct xvt_relayed_page){ .len = len, .flags = how & PAGE_FULL ? 1 : 0 };
+	if (how & PAGE_CHANGED) {
+		const uint32_t at = fuzz_u16(&guest.in) % (sizeof(put) - 256);
+		size_t n;
+		const uint8_t *bytes = fuzz_bytes(&guest.in, fuzz_u8(&guest.in), &n);
+
+		memcpy((uint8_t *)&put + at, bytes, n);
+	}
+	if (how & PAGE_SHORT)
+		len = fuzz_u16(&guest.in) % (XVT_RELAYED_PAGE_MAX + 8);
+	if (!honest(ring))
+		return;
+	relay->full = how & PAGE_FULL;
+	if (how & PAGE_RAW)
+		xvt_write(&relay->w, XVT_ID_FTRACE_PAGE, &put, (uint32_t)sizeof(put.head) + len);
+	else
+		xvt_relay_put(relay, &put.page, len);
+}
+
+static void say_complete(void)
+{
+	struct xvt_relay *relay = &guest.relay[fuzz_u8(&guest.in) % guest.g.ring_count];
+
+	xvt_relay_is_complete(relay, guest_clock(NULL) - ((uint64_t)fuzz_u16(&guest.in) << 10));
+}
+
+static void lose(void)
+{
+	struct xvt_relay *relay = &guest.relay[fuzz_u8(&guest.in) % guest.g.ring_count];
+
+	xvt_relay_lost(relay, relay->w.ctl->relayed_lost + fuzz_u8(&guest.in));
+}
+
+static void end_relay(void)
+{
+	const uint8_t how = fuzz_u8(&guest.in);
+
+	for (uint32_t i = 0; i < guest.g.ring_count; i++) {
+		if (how & 1)
+			xvt_relay_end(&guest.relay[i]);
+		guest.relay[i].w.ctl->state = XVT_RING_OFFLINE;
+	}
+}
+
+static void switch_on(void)
+{
+	for (uint32_t i = 0; i < guest.g.ring_count; i++)
+		guest.relay[i].w.ctl->state = XVT_RING_ONLINE;
+}
+
+/* What a relay does beside that. */
+static void act_as_relay(enum deed kind)
+{
+	switch (kind) {
+	case DEED_PAGE:
+		put_page();
+		break;
+	case DEED_COMPLETE:
+		say_complete();
+		break;
+	case DEED_LOST:
+		lose();
+		break;
+	case DEED_END:
+		end_relay();
+		break;
+	default:
+		switch_on();
 	}
 }
 
@@ -328,7 +478,7 @@ static void act(enum deed kind)
 		events(kind);
 		break;
 	case DEED_ANSWER:
-		xvt_writer_answer(&guest.w[fuzz_u8(&guest.in) % guest.g.ring_count]);
+		xvt_writer_answer(&guest.relay[fuzz_u8(&guest.in) % guest.g.ring_count].w);
 		break;
 	case DEED_CLOCK:
 		guest.clock_offset += (uint64_t)(int16_t)fuzz_u16(&guest.in)
@@ -354,13 +504,14 @@ static void act(enum deed kind)
 		fuzz_loop_fail_next((int)fuzz_u16(&guest.in) - 64);
 		break;
 	default:
+		act_as_relay(kind);
 		break;
 	}
 }
 
 static void next_deed(void)
 {
-	act(fuzz_u8(&guest.in) % DEEDS);
+	act(fuzz_u8(&guest.in) % (relayed ? RELAYED_DEEDS : DEEDS));
 	guest.wait = fuzz_u16(&guest.in) & 0xfff;
 }
 
@@ -388,13 +539,24 @@ void fuzz_guest_stored(uint64_t off)
 		const uint64_t host = xvt_ring_host_off(&guest.g, i);
 
 		if (off == host + offsetof(struct xvt_ring_host, request_seq))
-			xvt_writer_answer(&guest.w[i]);
+			xvt_writer_answer(&guest.relay[i].w);
 		if (off == host + offsetof(struct xvt_ring_host, mark_seq) && honest((uint8_t)i))
-			xvt_writer_mark(&guest.w[i]);
+			xvt_writer_mark(&guest.relay[i].w);
 	}
 }
 
 /* ------------------------------------------------------------------ the region before */
+
+/* A relay's sub-buffers hold a page; a guest that lies may have smaller ones. */
+static void shape_relayed(uint8_t shape)
+{
+	guest.layout.kind = XVT_KIND_LINUX;
+	guest.layout.incompat = XVT_INCOMPAT_RELAYED;
+	if (shape & 4)
+		return;
+	guest.layout.subbuf_size = XVT_RELAYED_SUBBUF;
+	guest.layout.ring_count = 1 + shape % 2;
+}
 
 static void format(uint8_t what, uint8_t shape)
 {
@@ -413,6 +575,8 @@ static void format(uint8_t what, uint8_t shape)
 			  : (what & WHAT_MODE) == MODE_SALVAGE		     ? XVT_ENABLE_STOP
 									     : XVT_ENABLE_OFF,
 	};
+	if (relayed)
+		shape_relayed(shape);
 	guest.layout.region_size =
 		(2 * PAGE + guest.layout.meta_size +
 		 guest.layout.ring_count * (2 * PAGE + 4 * guest.layout.subbuf_size) + PAGE - 1) &
@@ -421,11 +585,12 @@ static void format(uint8_t what, uint8_t shape)
 	if (xvt_region_format(guest.base, &guest.layout, &guest.g))
 		fuzz_finding("the target's own layout does not fit");
 	for (i = 0; i < guest.g.ring_count; i++) {
-		struct xvt_writer *w = &guest.w[i];
+		struct xvt_writer *w = &guest.relay[i].w;
 
 		xvt_writer_init(w, guest.base, &guest.g, i);
 		w->clock = guest_clock;
-		w->ctl->type = XVT_RING_THREAD;
+		w->ctl->type = relayed ? XVT_RING_VCPU : XVT_RING_THREAD;
+		w->ctl->cpu = w->ctl->hw_id = relayed ? i : 0;
 		w->ctl->state = XVT_RING_ONLINE;
 	}
 	if (what & WHAT_DEAD)
@@ -457,7 +622,8 @@ int __wrap_xvt_host_region_check(struct xvt_host_region *r)
 
 	fuzz_pass(); /* nothing is remembered of a look at a header that failed */
 	err = __real_xvt_host_region_check(r);
-	if (!err)
+	/* Not of the recorder's own rings for a relay. */
+	if (!err && fuzz_memory_is_guests(r->map))
 		fuzz_memory_geometry(&r->g);
 	return err;
 }
@@ -505,6 +671,16 @@ void __wrap_xvt_ring_attach(struct xvt_ring *r)
 {
 	fuzz_look_again(r->index); /* whether it is in use was another look */
 	__real_xvt_ring_attach(r);
+	fuzz_look_again(r->index);
+}
+
+/* So is that for a relay. */
+void __real_xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r);
+void __wrap_xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r);
+void __wrap_xvt_relayed_init_ring(struct xvt_vm *vm, struct xvt_ring *r)
+{
+	fuzz_look_again(r->index);
+	__real_xvt_relayed_init_ring(vm, r);
 	fuzz_look_again(r->index);
 }
 
@@ -647,6 +823,7 @@ static void once(void)
 		return;
 	fuzz_quiet();
 	fuzz_file_new(&guest.region, "region");
+	fuzz_memory_file(guest.region.fd);
 	fuzz_file_new(&guest.trace, "trace");
 	/* In brackets: not the macro, this mapping is the guest's and is not guarded. */
 	guest.base = (mmap)(NULL, PAGES_MAX * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,

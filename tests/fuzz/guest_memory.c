@@ -3,6 +3,7 @@
 #include "guest_memory.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "fuzz.h"
 #include "xvt_check.h"
@@ -14,6 +15,8 @@
 #define CLOCK_BEGIN 1000000000000ull
 
 static struct {
+	dev_t device; /* of the guest's file; 0: none */
+	ino_t inode;
 	uint8_t *guarded; /* what the host has: no access */
 	uint8_t *alias;	  /* where it really goes */
 	size_t size;
@@ -61,6 +64,8 @@ static const struct {
 	    "likewise; whether an owner can be asked for the time; what the pass then found"),
 	CTL(answer_seq, UNLIMITED, "a poll; compared, never used"),
 	CTL(mark_ack, UNLIMITED, "likewise"),
+	CTL(relayed_lost, UNLIMITED,
+	    "a count that grows, asked of each page that says that events are missing"),
 	CTL(type, UNLIMITED, "shown to people only, and to the trace's description of a ring"),
 	CTL(cpu, UNLIMITED, "likewise"),
 	CTL(hw_id, UNLIMITED, "likewise"),
@@ -77,6 +82,23 @@ static bool in_vmm_clock(uint64_t field)
 	const uint64_t from = m.g->ctl_stride / 2 + offsetof(struct xvt_ring_host, vmm_clock);
 
 	return field >= from && field < from + sizeof(struct xvt_vmm_clock);
+}
+
+void fuzz_memory_file(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		fuzz_finding("fstat: %s", strerror(errno));
+	m.device = st.st_dev;
+	m.inode = st.st_ino;
+}
+
+static bool is_guests_file(int fd)
+{
+	struct stat st;
+
+	return m.inode && !fstat(fd, &st) && st.st_dev == m.device && st.st_ino == m.inode;
 }
 
 void fuzz_memory_reset(void)
@@ -238,6 +260,11 @@ static bool guarded(const volatile void *p, size_t size)
 	       size <= m.size - (at - start);
 }
 
+bool fuzz_memory_is_guests(const void *p)
+{
+	return guarded(p, 1);
+}
+
 static uint64_t offset_of(const volatile void *p)
 {
 	return (uint64_t)((uintptr_t)p - (uintptr_t)m.guarded);
@@ -330,7 +357,7 @@ void *fuzz_mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 
 	if (flags & MAP_FIXED) /* the SIGBUS handler */
 		m.gone = true;
-	if (fd < 0 || flags & MAP_FIXED || len > BYTES_MAX)
+	if (fd < 0 || flags & MAP_FIXED || len > BYTES_MAX || !is_guests_file(fd))
 		return mmap(at, len, prot, flags, fd, off);
 	p = mmap(at, len, prot, flags, fd, off);
 	if (p == MAP_FAILED)

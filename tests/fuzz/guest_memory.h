@@ -46,6 +46,10 @@ ssize_t fuzz_getrandom(void *to, size_t len, unsigned int flags);
 
 /* --- for the target and the loop --- */
 
+/* Mappings of that file alone are guarded: what the recorder has of its own is not the guest's. */
+void fuzz_memory_file(int fd);
+/* Returns whether p is in a mapping of it. */
+bool fuzz_memory_is_guests(const void *p);
 /* A new run: nothing is mapped, the clock is at its start. */
 void fuzz_memory_reset(void);
 /* The host begins a new pass: everything may be fetched again. */

@@ -6,19 +6,19 @@
 # All with AddressSanitizer and UndefinedBehaviorSanitizer. Not part of the programs that `make
 # check` builds; tests/fuzz/t_fuzz.sh and `make fuzz` build them.
 
-FUZZ_TARGETS = region trace formats text doorbell ftrace kernels
+FUZZ_TARGETS = region relayed trace formats text doorbell ftrace kernels
 FUZZ_SECONDS ?= 600
 export FUZZ_TARGETS FUZZ_SECONDS
 
 # What reads regions and traces. loop_memory.c replaces the loops.
 FUZZ_HOST = $(filter-out host/base/loop.c host/base/loop_uring.c host/base/loop_epoll.c host/cli/main.c host/cli/cmd_doctor.c host/cli/cmd_formats.c host/formats/boot.c host/cli/doctor_guest.c host/doctor/%, \
 	$(HOST_SRC)) $(SHARED_SRC)
-FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
+FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c) tests/unit/ftrace_pages.c
 
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-FUZZ_CFLAGS = -std=gnu11 -O1 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(FUZZ_SAN) $(HOST_DEFS) -Ishared -Ihost -Itests/fuzz \
+FUZZ_CFLAGS = -std=gnu11 -O1 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(FUZZ_SAN) $(HOST_DEFS) -Ishared -Ihost -Itests/fuzz -Itests/unit \
 	$(HOST_PKG_CFLAGS) -include tests/fuzz/guest_memory.h
-FUZZ_WRAP = -Wl,--wrap=xvt_host_region_check,--wrap=xvt_ring_attach,--wrap=xvt_vm_wake_ring,--wrap=xvt_vm_wake_used,--wrap=xvt_ring_snapshot_begin,--wrap=xvt_vm_read_metadata,--wrap=xvt_session_snapshot_copying,--wrap=xvt_drain_resync,--wrap=xvt_drain_release,--wrap=xvt_ring_set_phase,--wrap=xvt_vm_set_state
+FUZZ_WRAP = -Wl,--wrap=xvt_host_region_check,--wrap=xvt_ring_attach,--wrap=xvt_relayed_init_ring,--wrap=xvt_vm_wake_ring,--wrap=xvt_vm_wake_used,--wrap=xvt_ring_snapshot_begin,--wrap=xvt_vm_read_metadata,--wrap=xvt_session_snapshot_copying,--wrap=xvt_drain_resync,--wrap=xvt_drain_release,--wrap=xvt_ring_set_phase,--wrap=xvt_vm_set_state
 
 FUZZ_CC_libfuzzer = clang
 FUZZ_FLAGS_libfuzzer = -fsanitize=fuzzer-no-link -DXVT_FUZZ_LIBFUZZER
@@ -67,12 +67,11 @@ $$(BUILD)/fuzz/$(1)/text: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_text.o $$(filter-o
 $$(BUILD)/fuzz/$(1)/doorbell: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_doorbell.o $$(filter-out %/vmm/doorbell.o,$$(FUZZ_OBJ_$(1)))
 # And fuzz_ftrace.c, vmm/ftrace_map.c.
 $$(BUILD)/fuzz/$(1)/ftrace: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_ftrace.o $$(filter-out %/vmm/ftrace_map.o,$$(FUZZ_OBJ_$(1)))
-$$(BUILD)/fuzz/$(1)/region: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_region.o $$(FUZZ_OBJ_$(1))
-$$(BUILD)/fuzz/$(1)/trace $$(BUILD)/fuzz/$(1)/formats $$(BUILD)/fuzz/$(1)/kernels: $$(BUILD)/fuzz/$(1)/%: \
+$$(BUILD)/fuzz/$(1)/region $$(BUILD)/fuzz/$(1)/relayed $$(BUILD)/fuzz/$(1)/trace $$(BUILD)/fuzz/$(1)/formats $$(BUILD)/fuzz/$(1)/kernels: $$(BUILD)/fuzz/$(1)/%: \
 		$$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_%.o $$(FUZZ_OBJ_$(1))
 $$(addprefix $$(BUILD)/fuzz/$(1)/,$$(FUZZ_TARGETS)):
 	$$(call say,LD,$$@)
-	$$(Q)$$(FUZZ_CC_$(1)) $$(FUZZ_SAN) $$(FUZZ_LINK_$(1)) $$(if $$(filter region,$$(@F)),$$(FUZZ_WRAP)) -o $$@ $$^ $$(HOST_LIBS)
+	$$(Q)$$(FUZZ_CC_$(1)) $$(FUZZ_SAN) $$(FUZZ_LINK_$(1)) $$(if $$(filter region relayed,$$(@F)),$$(FUZZ_WRAP)) -o $$@ $$^ $$(HOST_LIBS)
 
 .PHONY: fuzz-$(1)
 fuzz-$(1): $$(addprefix $$(BUILD)/fuzz/$(1)/,$$(FUZZ_TARGETS)) $$(FUZZ_KNOWN)

@@ -8,7 +8,7 @@ set -u
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
 seconds=${FUZZ_SECONDS:-600}
-targets=${*:-region trace formats text doorbell ftrace kernels}
+targets=${*:-region relayed trace formats text doorbell ftrace kernels}
 source tests/fuzz/lib.sh
 mkdir -p "$out"
 failed=0

@@ -10,7 +10,7 @@ out=$1
 xvtrace=$BUILD/xvtrace mktrace=$BUILD/tests/tools/xvt-mktrace
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out"/{region,trace,formats,text,ftrace,kernels}
+mkdir -p "$out"/{region,relayed,trace,formats,text,ftrace,kernels}
 ${CC:-gcc} -O1 -o "$work/seed" tests/fuzz/seed_region.c
 
 # bytes OCTAL-ESCAPES...: what fuzz_region.c reads
@@ -48,6 +48,24 @@ bytes '\006' '\002' '\000' '\000' $event '\000\000' $meta '\000\000' $reserve '\
 bytes '\014' '\001' '\040' '\000' $event $later '\001\000\000\007\060\000' $soon $event $later '\001\001\000\004\020\000' $later $event >"$out/region/lies"
 bytes '\014' '\000' '\040' '\000' $event $later $event $later '\011\100' $later $event >"$out/region/shrinks"
 bytes '\014' '\000' '\040' '\000' $event $later '\006\100\234\010' $later $event $later '\006\377\377\030' $later $event >"$out/region/clock-jumps"
+
+# --- relayed: the same with pages: HOW, EVENTS, AGE(2), events
+page='\013\000\000\004\001\000\025\025\025\025' other='\013\001\000\002\001\000\145\145'
+missed='\013\000\003\002\001\000\025\025\003\000' full='\013\000\007\002\001\000\025\025\002\000'
+odd='\013\000\010\002\001\000\025\025\010\000\010\377\377\377\377\377\377\377\377' # a commit word of ones
+raw='\013\000\031\001\001\000\025\000\000\004\001\020\000\000'	# a length of 4097
+lost='\015\000\003' complete='\014\000\000\000' complete_other='\014\001\000\000' ends='\016\001' killed='\016\000' on='\017'
+for shape in '\001' '\005' '\000'; do
+	bytes '\014' $shape '\040' '\000' $page $soon $complete $soon $other $soon $complete_other $later $page $later $complete $later \
+		$page $later $complete $later $complete_other >"$out/relayed/lives-$(printf '%s' "$shape" | tr -d '\\')"
+done
+bytes '\014' '\000' '\060' '\000' $page $soon $complete $later $lost $soon $missed $soon $complete $later $lost $soon $full $soon $complete $later \
+	$ends >"$out/relayed/losses"
+bytes '\014' '\000' '\060' '\000' $page $soon $complete $later $page $soon $killed $later $generation $soon $on $later $page $soon $complete $later \
+	$page $soon $ends >"$out/relayed/another-relay"
+bytes '\014' '\000' '\040' '\000' $page $soon $complete $later $odd $soon $raw $soon $event $soon $page $soon $complete >"$out/relayed/lies"
+bytes '\016' '\000' '\000' '\000' $page '\000\000' $page >"$out/relayed/dead-salvage"
+bytes '\017' '\000' '\000' '\000' $page >"$out/relayed/show"
 
 # --- ftrace: PAGES LENGTH(2) a guest's ring, then changes: HOW WHERE(2) VALUE(2 or 6) DISTANCE
 ${CC:-gcc} -O1 -Itests/unit -o "$work/ring" tests/fuzz/seed_ftrace.c tests/unit/ftrace_ring.c

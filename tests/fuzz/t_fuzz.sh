@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
-FUZZ_TARGETS=${FUZZ_TARGETS:-region trace formats text doorbell ftrace kernels}
+FUZZ_TARGETS=${FUZZ_TARGETS:-region relayed trace formats text doorbell ftrace kernels}
 source tests/fuzz/lib.sh
 mkdir -p "$out"
 learned=$BUILD/fuzz/corpus-short # from the corpus in the tree alone, so that each run is the same
@@ -17,7 +17,7 @@ failures=0
 # New inputs a target gets in about ten seconds.
 runs() {
 	case $1 in
-	region) echo 2500 ;;
+	region | relayed) echo 2500 ;;
 	trace) echo 1500 ;;
 	formats) echo 4000 ;;
 	doorbell) echo 50000 ;;
