@@ -171,7 +171,7 @@ $(BUILD)/tests/tools/xvt-escape: tests/tools/xvt-escape.c $(BUILD)/host/cli/main
 # The same without one of its walls.
 BREAKOUT = xvt_crc32c xvt_sandbox_enter xvt_library_load xvt_rules_find xvt_place_open xvt_public_open \
 	   xvt_public_place xvt_capabilities_keep xvt_limit_memory xvt_limit_files \
-	   xvt_limit_files_to_open xvt_isolate unshare chroot
+	   xvt_limit_files_to_open xvt_isolate xvt_own_user_become unshare chroot
 
 $(BUILD)/tests/tools/xvt-breakout: tests/tools/xvt-breakout.c $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)

@@ -26,6 +26,11 @@ int xvt_child_open(pid_t pid);
 /* Sends a signal. fd: of xvt_child_open(), or -1. Returns 0 or -errno. */
 int xvt_child_signal(int fd, pid_t pid, int signal);
 
+/* Has signals that this process may not send, since the child has another user, sent by another
+ * process (rights/opener.h): `signal` returns 0 or -errno. NULL: by none. */
+typedef int xvt_child_signal_fn(void *arg, pid_t pid, int signal);
+void xvt_child_set_deputy(xvt_child_signal_fn *signal, void *arg);
+
 /* Wait for events (of poll()) of a descriptor, as a socket to a child. Returns 0; -ETIMEDOUT, also
  * where a signal has shortened the limit; or -errno. */
 int xvt_child_wait(int fd, short events, unsigned int limit_ms);

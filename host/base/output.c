@@ -15,6 +15,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/user.h"
+
 #define LINKS_MOST 40 /* as the kernel */
 #define TRIES	   16 /* where others change what is there */
 
@@ -26,7 +28,7 @@ struct walk {
 
 static bool is_trusted(uid_t user)
 {
-	return !user || user == geteuid();
+	return !user || user == xvt_user();
 }
 
 /* Whether others may make files in a folder; `modes`: the bits that count as that. */

@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "base/socket.h"
+#include "base/user.h"
 
 #define STALLED_TENDS 2u /* without progress */
 
@@ -209,7 +210,7 @@ static void add_client(struct xvt_server *server, struct client *c, int sock)
 {
 	const uid_t uid = xvt_socket_peer(sock);
 
-	c->peer = (struct xvt_server_peer){ uid, uid == 0 || uid == geteuid() };
+	c->peer = (struct xvt_server_peer){ uid, uid == 0 || uid == xvt_user() };
 	if (!c->peer.permitted && !limit_guests(server)) {
 		close(sock);
 		return;

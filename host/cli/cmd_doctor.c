@@ -139,6 +139,7 @@ static int print_json(const struct xvt_doctor *d)
 	xvt_json_add_bool(doc, "sandbox", d->sandbox);
 	xvt_json_add_bool(doc, "empty_root", d->empty_root);
 	xvt_json_add_bool(doc, "namespaces", d->namespaces);
+	xvt_json_add_bool(doc, "own_user", d->own_user);
 	o = xvt_json_add_object(doc, "tsc");
 	xvt_json_add_bool(o, "invariant", d->tsc_invariant);
 	xvt_json_add_u64(o, "hz", c->tsc_hz);
@@ -193,9 +194,10 @@ static int print_text(const struct xvt_doctor *d)
 						     : "yes, but emulated by software");
 	printf("io_uring    %s\n", d->io_uring ? "yes" : "no, epoll instead");
 	printf("sandbox     %s\n", d->sandbox ? "yes, for traces of others" : "no");
-	printf("recorder    %s, %s\n",
+	printf("recorder    %s, %s, %s\n",
 	       d->empty_root ? "in an empty root directory" : "in the host's root directory",
-	       d->namespaces ? "a network and an IPC of its own" : "the host's network and IPC");
+	       d->namespaces ? "a network and an IPC of its own" : "the host's network and IPC",
+	       d->own_user ? "a user of its own" : "its caller's user");
 	printf("TSC         %s, %.3f MHz\n", d->tsc_invariant ? "invariant" : "not invariant",
 	       (double)d->cost.tsc_hz / 1e6);
 	printf("QEMU        %s\n", d->qemu[0] ? d->qemu : "no");

@@ -16,6 +16,7 @@
 #include "cli/pager.h"
 #include "control/answers.h"
 #include "control/metrics.h"
+#include "rights/isolate.h"
 
 #define NAME_WIDTH  16
 #define PHASE_WIDTH 6
@@ -145,6 +146,20 @@ static void put_pressure(struct xvt_out *o, const struct xvt_answer *a)
 }
 
 /* Files of other users in the folder of regions. */
+/* The walls that a recorder lacks. */
+static void put_walls(struct xvt_out *o, const struct xvt_json_value *rec)
+{
+	char keeps[XVT_WALLS_TEXT];
+	unsigned int lacks = 0;
+	size_t i;
+
+	for (i = 0; i < XVT_WALLS; i++)
+		lacks |= xvt_answer_true(rec, xvt_walls[i].field) ? xvt_walls[i].lack : 0;
+	if (lacks)
+		xvt_out_printf(o, "  it keeps %s (docs/security.md)\n",
+			       xvt_walls_keeps(lacks, keeps));
+}
+
 static void put_left_out(struct xvt_out *o, const struct xvt_json_value *rec)
 {
 	const struct xvt_json_value *users = xvt_json_get(rec, "left_out_of");
@@ -190,15 +205,7 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 	put_left_out(o, rec);
 	if (xvt_answer_true(rec, "no_sandbox"))
 		xvt_out_str(o, "  it has no sandbox, since there is no libseccomp\n");
-	if (xvt_answer_true(rec, "no_empty_root") || xvt_answer_true(rec, "no_namespaces"))
-		xvt_out_printf(o, "  it has %s%s%s of the host (docs/security.md)\n",
-			       xvt_answer_true(rec, "no_empty_root") ? "the root directory" : "",
-			       xvt_answer_true(rec, "no_empty_root") &&
-					       xvt_answer_true(rec, "no_namespaces")
-				       ? ", the network and the IPC"
-				       : "",
-			       !xvt_answer_true(rec, "no_empty_root") ? "the network and the IPC"
-								      : "");
+	put_walls(o, rec);
 	if (xvt_json_text(xvt_json_get(rec, "no_libvirt"))) {
 		xvt_out_str(o, "  no domains of libvirt are recorded: ");
 		put_text(o, xvt_answer_text(rec, "no_libvirt"));

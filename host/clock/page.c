@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/user.h"
 
 typedef unsigned __int128 u128;
 typedef __int128 s128;
@@ -523,7 +524,7 @@ static int open_file(const char *path)
 	if (!err && !st.st_nlink)
 		err = -EBUSY;
 	/* The owner of the file could shorten it while it is mapped. */
-	if (!err && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+	if (!err && (!S_ISREG(st.st_mode) || st.st_uid != xvt_user()))
 		err = -EPERM;
 	/* Only lengthened: another process may have it mapped. */
 	if (!err && st.st_size < (off_t)XVT_ALIGN_MIN && ftruncate(fd, XVT_ALIGN_MIN))

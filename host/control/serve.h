@@ -49,8 +49,7 @@ struct xvt_serve {
 	/* Called for each machine that a request has added. */
 	void (*joined)(void *arg, struct xvt_vm *vm);
 	bool no_sandbox;       /* there is no libseccomp */
-	bool no_empty_root;    /* its root directory is the host's */
-	bool no_namespaces;    /* its network and its IPC are the host's */
+	unsigned int lacks;    /* which walls: rights/isolate.h */
 	char cwd[PATH_MAX];    /* the folder that it began in; "": unknown */
 	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
 	/* Reads the configuration again. Returns false after an error message. NULL: there is no

@@ -9,6 +9,7 @@
 #include "flight/armed.h"
 #include "record/follow.h"
 #include "record/regions.h"
+#include "rights/isolate.h"
 
 static void add_compressed(const struct xvt_compress_idle *c, struct xvt_json *doc)
 {
@@ -22,6 +23,7 @@ static void add_compressed(const struct xvt_compress_idle *c, struct xvt_json *d
 static struct xvt_json *whole_status(const struct xvt_serve *s)
 {
 	struct xvt_json *doc = xvt_json_new();
+	size_t i;
 
 	xvt_json_add_text(doc, "format", "xvtrace-status/1");
 	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
@@ -34,10 +36,10 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 		xvt_json_add_text(doc, "no_libvirt", xvt_follow_libvirt(s->follow));
 	if (s->no_sandbox)
 		xvt_json_add_bool(doc, "no_sandbox", true);
-	if (s->no_empty_root)
-		xvt_json_add_bool(doc, "no_empty_root", true);
-	if (s->no_namespaces)
-		xvt_json_add_bool(doc, "no_namespaces", true);
+	for (i = 0; i < XVT_WALLS; i++) {
+		if (s->lacks & xvt_walls[i].lack)
+			xvt_json_add_bool(doc, xvt_walls[i].field, true);
+	}
 	xvt_regions_status(doc);
 	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
 	if (s->compress_idle)

@@ -155,21 +155,16 @@ static void look_at_sandbox(struct xvt_doctor *d)
 static void look_at_isolation(struct xvt_doctor *d)
 {
 	const unsigned int lacks = xvt_isolate_try();
+	char keeps[XVT_WALLS_TEXT];
 
 	/* Without an opener it would find no file. */
 	d->empty_root = d->sandbox && !(lacks & XVT_NO_EMPTY_ROOT);
 	d->namespaces = d->sandbox && !(lacks & XVT_NO_NAMESPACES);
+	d->own_user = d->sandbox && !(lacks & XVT_NO_OWN_USER);
 	if (lacks && !(lacks & XVT_NO_CAPABILITY))
-		problem(d, false,
-			lacks & XVT_NO_NAMESPACES
-				? "a kernel with CONFIG_NET_NS=y and CONFIG_IPC_NS=y; sysctl "
-				  "user.max_net_namespaces and user.max_ipc_namespaces"
-				: "a folder in /run, /tmp or /dev/shm that can be made",
-			"the recorder keeps %s%s%s of the host: its filter alone keeps it from "
-			"them",
-			lacks & XVT_NO_EMPTY_ROOT ? "the root directory" : "",
-			lacks == (XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES) ? ", " : "",
-			lacks & XVT_NO_NAMESPACES ? "the network and the IPC" : "");
+		problem(d, false, xvt_walls_fix(lacks),
+			"the recorder keeps %s: its filter alone keeps it from what these give",
+			xvt_walls_keeps(lacks, keeps));
 }
 
 static void look_at_tsc(struct xvt_doctor *d)

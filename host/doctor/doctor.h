@@ -19,7 +19,7 @@ struct xvt_doctor {
 	bool io_uring;
 	bool sandbox; /* for the commands that read traces */
 	/* What a recorder of this user gets beside it: rights/isolate.h. */
-	bool empty_root, namespaces;
+	bool empty_root, namespaces, own_user;
 	bool tsc_invariant;
 	char qemu[32];	  /* version; "": not installed */
 	char libvirt[32]; /* version; "": not installed */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/out.h"
+#include "base/user.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static int record(struct xvt_session *s, const struct xvt_machine_options *opt,
 	int err;
 
 	if (vm)
-		return xvt_session_vm_start(vm, getuid(), &as, why);
+		return xvt_session_vm_start(vm, xvt_user(), &as, why);
 	memcpy(c.name, m->name, sizeof(c.name));
 	c.domain = domain_of(m, &domain) ? &domain : NULL;
 	err = xvt_machine_add_found(s, NULL, &c, why);
@@ -109,7 +110,7 @@ static void stop_matching(struct xvt_armed *a, struct xvt_session *s)
 						  xvt_session_vm_rings_most(vm), &why);
 
 		if (takes > 0)
-			xvt_session_vm_stop(vm, getuid());
+			xvt_session_vm_stop(vm, xvt_user());
 		else if (takes)
 			xvt_say_of_machine(1, xvt_session_vm_name(vm), "goes on being recorded: %s",
 					   why.text);

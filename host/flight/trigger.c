@@ -21,6 +21,7 @@
 #include "base/child.h"
 #include "lib/xvtrace.h"
 #include "rights/confine.h"
+#include "rights/own_user.h"
 #include "xvt_abi.h"
 
 #define SEEN_MOST   4096u /* rings with such events */
@@ -298,6 +299,7 @@ static void read_trace(struct xvt_trigger *t, const char *path, uint64_t from_ns
 	uint32_t i;
 
 	setrlimit(RLIMIT_CPU, &cpu);
+	xvt_own_user_become(); /* or stay the user that it is */
 	xvt_confine(false);
 	if (xvtrace_open(&trace, path, XVTRACE_PART, &error)) {
 		snprintf(s->why, sizeof(s->why), "%s", error.text);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/user.h"
 
 #define SUFFIX	  ".formats"
 #define NAME_SIZE (XVT_BUILD_ID_TEXT + sizeof(SUFFIX))
@@ -25,7 +26,7 @@ bool xvt_formats_cache_folder(char *to, size_t size)
 
 	if (dir && dir[0] == '/')
 		len = snprintf(to, size, "%s", dir);
-	else if (!geteuid())
+	else if (!xvt_user())
 		len = snprintf(to, size, "/var/cache/xvtrace/formats");
 	else if (cache && cache[0] == '/')
 		len = snprintf(to, size, "%s/xvtrace/formats", cache);
@@ -39,7 +40,7 @@ bool xvt_formats_cache_folder(char *to, size_t size)
 /* Whether only the caller and root can have written it. */
 static bool is_own(const struct stat *st)
 {
-	return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+	return (st->st_uid == xvt_user() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static int open_folder(const char *folder, struct xvt_error *why)

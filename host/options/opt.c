@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/out.h"
+#include "base/user.h"
 #include "base/vec.h"
 #include "options/version.h"
 
@@ -747,9 +748,10 @@ static const char *untrusted(FILE *f)
 		return NULL;
 	if (!S_ISREG(st.st_mode))
 		return "it is no regular file";
-	if (st.st_uid && st.st_uid != geteuid())
+	if (st.st_uid && st.st_uid != xvt_user())
 		return "another user than root and this one owns it";
-	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid && st.st_gid != getegid()))
+	if (st.st_mode & S_IWOTH ||
+	    (st.st_mode & S_IWGRP && st.st_gid && st.st_gid != xvt_user_group()))
 		return "other users may write it; chmod go-w";
 	return NULL;
 }

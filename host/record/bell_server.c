@@ -19,6 +19,7 @@
 
 #include "base/child.h"
 #include "base/socket.h"
+#include "base/user.h"
 
 #define ANSWER_MS 10000
 
@@ -40,7 +41,7 @@ bool xvt_bell_server_find(const char *named, const char *region, bool domain,
 	xvt_bell_server_socket(region, path);
 	if (lstat(path, &sock) || !S_ISSOCK(sock.st_mode) || stat(region, &file))
 		return false;
-	return !sock.st_uid || sock.st_uid == geteuid() || (domain && sock.st_uid == file.st_uid);
+	return !sock.st_uid || sock.st_uid == xvt_user() || (domain && sock.st_uid == file.st_uid);
 }
 
 /* ------------------------------------------------------------------ start */
@@ -50,7 +51,7 @@ static int make_region(const char *region, uint64_t size, uid_t user, struct xvt
 	int fd = open(region, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int err = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
 
-	if (!err && user != (uid_t)-1 && user != geteuid() && fchown(fd, user, (gid_t)-1))
+	if (!err && user != (uid_t)-1 && user != xvt_user() && fchown(fd, user, (gid_t)-1))
 		err = errno;
 	if (err)
 		xvt_fail(why, 0, "cannot make %s: %s", region, strerror(err));
@@ -148,7 +149,7 @@ int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, struct 
 		return err;
 	xvt_bell_server_socket(region, path);
 	err = start_server(region, path, why);
-	if (!err && user != (uid_t)-1 && user != geteuid() && lchown(path, user, (gid_t)-1)) {
+	if (!err && user != (uid_t)-1 && user != xvt_user() && lchown(path, user, (gid_t)-1)) {
 		err = -errno;
 		xvt_fail(why, 0, "cannot give %s to user %u: %s", path, user, strerror(-err));
 		xvt_bell_server_stop(region, &unheard);

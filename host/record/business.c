@@ -18,6 +18,7 @@
 #include "record/bell_server.h"
 #include "record/find.h"
 #include "rights/confine.h"
+#include "rights/own_user.h"
 #include "rights/sandbox.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt_uri.h"
@@ -101,6 +102,8 @@ int xvt_business_begin(const char *command, const struct xvt_business *b,
 	    xvt_libvirt_way(b->machines->libvirt_uri) != XVT_LIBVIRT_BY_SOCKET)
 		return 0;
 	about = (struct about){ command, b->output };
+	/* Its error is told as a wall that lacks. */
+	xvt_own_user_choose();
 	err = xvt_opener_start(opener, &ops, &about);
 	if (err == -ENOTSUP) {
 		xvt_warn("sandbox",

@@ -26,6 +26,7 @@
 #include "rights/confine.h"
 #include "rights/helper.h"
 #include "rights/limits.h"
+#include "rights/own_user.h"
 #include "trace/repack.h"
 #include "trace/set_name.h"
 
@@ -65,6 +66,7 @@ static void repack(const struct xvt_compressor *c, pid_t parent, int from, int t
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &size);
 	xvt_limit_memory(MEMORY);
+	xvt_own_user_become(); /* or stay the user that it is */
 	xvt_capabilities_keep(0);
 	step_back();
 	xvt_confine(false);

@@ -675,18 +675,15 @@ static void tell_open(struct recorder *r)
  * without the capability, as of a user, is as it has to be: status says it. */
 static void tell_lacks(struct recorder *r, unsigned int lacks)
 {
-	char text[200];
+	char keeps[XVT_WALLS_TEXT], text[XVT_WALLS_TEXT + 100];
 
-	r->serve.no_empty_root = lacks & XVT_NO_EMPTY_ROOT;
-	r->serve.no_namespaces = lacks & XVT_NO_NAMESPACES;
+	r->serve.lacks = lacks;
 	if (!lacks || lacks & XVT_NO_CAPABILITY)
 		return;
 	snprintf(text, sizeof(text),
-		 "the recorder has %s%s%s of the host, since another could not be made: its filter "
-		 "alone keeps it from them",
-		 lacks & XVT_NO_EMPTY_ROOT ? "the root directory" : "",
-		 lacks == (XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES) ? ", and " : "",
-		 lacks & XVT_NO_NAMESPACES ? "the network and the IPC" : "");
+		 "the recorder keeps %s, as it could get no other: its filter alone keeps it from "
+		 "what these give",
+		 xvt_walls_keeps(lacks, keeps));
 	r->rec.own_words = true;
 	xvt_session_say(r->rec.session, 1, NULL, text);
 	r->rec.own_words = false;

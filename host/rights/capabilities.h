@@ -3,7 +3,14 @@
 #ifndef XVT_CAPABILITIES_H
 #define XVT_CAPABILITIES_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* Returns whether the calling thread may use all these: a bit for each. */
+bool xvt_capabilities_have(uint64_t wanted);
+
+/* Has it use those that it may: a change of its user takes that away. Returns 0 or -errno. */
+int xvt_capabilities_raise(void);
 
 /*
  * Keeps those capabilities of the calling thread whose bit (1 << CAP_...) is in `keep`, and gives

@@ -14,6 +14,7 @@
 #include "rights/capabilities.h"
 #include "rights/isolate.h"
 #include "rights/limits.h"
+#include "rights/own_user.h"
 #include "rights/sandbox.h"
 #include "vmm/libvirt_uri.h"
 
@@ -87,6 +88,8 @@ static int ask(struct xvt_opener *opener, unsigned int *lacks)
 
 	if (lacks)
 		*lacks = xvt_isolate(&was);
+	else
+		xvt_own_user_become(); /* or stay the user that it is */
 	/* The filter allows neither another root nor another namespace. */
 	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | XVT_SANDBOX_ASKS);
 	if (err)
@@ -94,7 +97,8 @@ static int ask(struct xvt_opener *opener, unsigned int *lacks)
 	else
 		xvt_isolate_keep(&was);
 	if (back) {
-		xvt_error("sandbox", "cannot go back to the root directory: %s", strerror(-back));
+		xvt_error("sandbox", "cannot go back to the root directory and the user: %s",
+			  strerror(-back));
 		return -ETIMEDOUT; /* it was told */
 	}
 	if (!err)
@@ -136,7 +140,7 @@ static bool is_failure(int err)
 }
 
 /* Of a recorder that opens files itself. */
-#define ALL_LACKS (XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES | XVT_NO_CAPABILITY)
+#define ALL_LACKS (XVT_NO_WALL | XVT_NO_CAPABILITY)
 
 int xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes,
 			 unsigned int *lacks)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "base/time.h"
 #include "rights/capabilities.h"
 #include "rights/limits.h"
+#include "rights/own_user.h"
 
 /* Signals of the recorder's terminal or manager are not for this process. */
 static void leave_recorder(int fd, pid_t recorder, uint64_t capabilities)
@@ -34,7 +36,9 @@ static void leave_recorder(int fd, pid_t recorder, uint64_t capabilities)
 	if (fd > 3)
 		close_range(3, (unsigned int)fd - 1, 0);
 	close_range((unsigned int)fd + 1, UINT_MAX, 0);
-	xvt_capabilities_keep(capabilities);
+	xvt_own_user_leave_groups();
+	/* What it starts may have another user. */
+	xvt_capabilities_keep(capabilities | 1ull << CAP_KILL);
 	xvt_limit_core();
 }
 

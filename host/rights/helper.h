@@ -36,8 +36,10 @@ struct xvt_helper {
 	uint64_t cpu_ns; /* that it had used then */
 };
 
-/* Starts a process that keeps these capabilities, if it has them, no descriptor but standard ones
- * and its end of the socket, and calls serve(). It ends when that returns. Returns 0 or -errno. */
+/* Starts a process that keeps these capabilities, if it has them, and that to end processes of
+ * other users; no group but its own, if rights/own_user.h chose a user; no descriptor but standard
+ * ones and its end of the socket, and calls serve(). It ends when that returns. Returns 0 or
+ * -errno. */
 int xvt_helper_start(struct xvt_helper *h, const struct xvt_helper_name *name,
 		     uint64_t capabilities, void (*serve)(int fd, void *arg), void *arg);
 /* Ends it. A process that cannot be ended is left, after a warning. */

@@ -17,12 +17,45 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "rights/own_user.h"
 
 #define DYING_MS 500u /* time for a thread that was joined to go */
 
+const struct xvt_wall xvt_walls[XVT_WALLS] = {
+	{ XVT_NO_EMPTY_ROOT, "no_empty_root", "the host's root directory",
+	  "a folder in /run, /tmp or /dev/shm that can be made" },
+	{ XVT_NO_NAMESPACES, "no_namespaces", "the host's network and IPC",
+	  "a kernel with CONFIG_NET_NS=y and CONFIG_IPC_NS=y; sysctl user.max_net_namespaces and "
+	  "user.max_ipc_namespaces" },
+	{ XVT_NO_OWN_USER, "no_own_user", "its caller's user",
+	  "a system user `xvtrace`: useradd --system xvtrace" },
+};
+
+const char *xvt_walls_keeps(unsigned int lacks, char text[XVT_WALLS_TEXT])
+{
+	size_t i, len = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < XVT_WALLS; i++) {
+		if (lacks & xvt_walls[i].lack)
+			len += (size_t)snprintf(text + len, XVT_WALLS_TEXT - len, "%s%s",
+						len ? ", " : "", xvt_walls[i].keeps);
+	}
+	return text;
+}
+
+const char *xvt_walls_fix(unsigned int lacks)
+{
+	size_t i = 0;
+
+	while (i < XVT_WALLS - 1 && !(lacks & xvt_walls[i].lack))
+		i++;
+	return xvt_walls[i].fix;
+}
+
 uint64_t xvt_isolate_needs(void)
 {
-	return 1ull << CAP_SYS_CHROOT | 1ull << CAP_SYS_ADMIN;
+	return 1ull << CAP_SYS_CHROOT | 1ull << CAP_SYS_ADMIN | xvt_own_user_needs();
 }
 
 /* Opens a folder that has no name any more. Returns a descriptor or -errno. */
@@ -153,17 +186,22 @@ static int leave_namespaces(struct xvt_isolated *was)
 
 unsigned int xvt_isolate(struct xvt_isolated *was)
 {
-	const int namespaces = leave_namespaces(was), root = leave_root(was);
-	unsigned int lacks = (root ? XVT_NO_EMPTY_ROOT : 0) | (namespaces ? XVT_NO_NAMESPACES : 0);
+	/* The user is last: the others need the capabilities in use. */
+	const int namespaces = leave_namespaces(was), root = leave_root(was),
+		  user = xvt_own_user_become();
+	unsigned int lacks = (root ? XVT_NO_EMPTY_ROOT : 0) | (namespaces ? XVT_NO_NAMESPACES : 0) |
+			     (user ? XVT_NO_OWN_USER : 0);
 
-	if (lacks && (!root || root == -EPERM) && (!namespaces || namespaces == -EPERM))
+	/* A user namespace has not the ID, as a user who is not root has not the capability. */
+	if (lacks && (!root || root == -EPERM) && (!namespaces || namespaces == -EPERM) &&
+	    (!user || user == -EPERM || user == -EINVAL))
 		lacks |= XVT_NO_CAPABILITY;
 	return lacks;
 }
 
 int xvt_isolate_undo(struct xvt_isolated *was)
 {
-	int err = 0;
+	int err = xvt_own_user_undo();
 
 	if (was->root >= 0 && (enter_root(was->root) || fchdir(was->cwd)))
 		err = -errno;
@@ -186,12 +224,12 @@ static void try_it(void)
 {
 	struct xvt_isolated was = { -1, -1, -1, -1 };
 
+	xvt_own_user_choose();
 	_exit((int)xvt_isolate(&was));
 }
 
 unsigned int xvt_isolate_try(void)
 {
-	const unsigned int all = XVT_NO_EMPTY_ROOT | XVT_NO_NAMESPACES;
 	const pid_t pid = fork();
 	int status;
 
@@ -199,6 +237,6 @@ unsigned int xvt_isolate_try(void)
 		try_it();
 	if (pid < 0 || xvt_child_finish(pid, &status, XVT_CHILD_END_MS, false) ||
 	    !WIFEXITED(status))
-		return all;
+		return XVT_NO_WALL;
 	return (unsigned int)WEXITSTATUS(status);
 }

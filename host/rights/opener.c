@@ -123,10 +123,12 @@ struct xvt_opener {
 };
 
 /* What the parent sends. */
-enum message_kind { PROBE, RULE, LISTENER, PING, END };
+enum message_kind { PROBE, RULE, LISTENER, PING, END, SIGNAL };
 struct message {
 	enum message_kind kind;
 	int fd; /* the parent's number of a descriptor */
+	pid_t pid;
+	int signal; /* for that process */
 	struct xvt_rule rule;
 };
 
@@ -467,8 +469,8 @@ static int do_rename(struct call *c, int from_fd, uint64_t from, int to_fd, uint
 	return err;
 }
 
-/* The process of a thread; 0 or -errno: it is gone, or cannot be found. */
-static pid_t process_of(pid_t tid)
+/* A number that the kernel tells of a thread; 0 or -errno: it is gone, or cannot be found. */
+static pid_t told_of(pid_t tid, const char *format)
 {
 	char path[64], line[128];
 	int pid = 0;
@@ -479,11 +481,21 @@ static pid_t process_of(pid_t tid)
 	if (!f)
 		return -errno;
 	while (!pid && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Tgid: %d", &pid) != 1)
+		if (sscanf(line, format, &pid) != 1)
 			pid = 0;
 	}
 	fclose(f);
 	return pid;
+}
+
+static pid_t process_of(pid_t tid)
+{
+	return told_of(tid, "Tgid: %d");
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	return told_of(pid, "PPid: %d");
 }
 
 /* The asking process's descriptor, shared with this process. Returns it or -errno. */
@@ -977,7 +989,21 @@ static int take_listener(struct server *s, int fd)
 	return 0;
 }
 
-/* From the seal on the parent may be an attacker: then it can only end this process. */
+/* Sends a signal to a child of the parent, which may have another user. */
+static void signal_child(const struct server *s, pid_t child, int sig)
+{
+	const int process = child > 0 ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
+
+	/* The number is that of this process as long as it lives: so the parent is looked up
+	 * between two calls for it. */
+	if (process >= 0 && child != getpid() && parent_of(child) == s->parent)
+		syscall(SYS_pidfd_send_signal, process, sig, NULL, 0);
+	if (process >= 0)
+		close(process);
+}
+
+/* From the seal on the parent may be an attacker: then it can only end this process, and its other
+ * children. */
 static void take_message(struct server *s)
 {
 	struct message m;
@@ -989,6 +1015,10 @@ static void take_message(struct server *s)
 	}
 	if (m.kind == END)
 		_exit(0);
+	if (m.kind == SIGNAL) {
+		signal_child(s, m.pid, m.signal);
+		return;
+	}
 	if (m.kind == RULE) {
 		if (s->listener < 0)
 			take_rule(s, &m.rule);
@@ -1171,11 +1201,22 @@ int xvt_opener_rules(struct xvt_opener *o, const struct xvt_rules *rules)
 	return err;
 }
 
+/* It may be called in each thread, so there is no answer. */
+static int have_signalled(void *arg, pid_t pid, int sig)
+{
+	const struct message m = { .kind = SIGNAL, .pid = pid, .signal = sig };
+	const struct xvt_opener *o = arg;
+
+	return send(o->sock, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m) ? 0 : -EPERM;
+}
+
 int xvt_opener_serve(struct xvt_opener *o, int listener)
 {
 	const struct message m = { .kind = LISTENER, .fd = listener };
 	int err = ask(o, &m);
 
+	if (!err)
+		xvt_child_set_deputy(have_signalled, o);
 	close(listener); /* who has it may answer */
 	return err;
 }
@@ -1231,6 +1272,7 @@ bool xvt_opener_end(struct xvt_opener *o)
 
 	if (!o)
 		return true;
+	xvt_child_set_deputy(NULL, NULL);
 	if (o->pid > 0)
 		end_process(o);
 	if (o->watched)

@@ -37,8 +37,9 @@ int xvt_opener_start(struct xvt_opener **opener, const struct xvt_opener_ops *op
 /* Give it its rules. Returns 0 or -errno; -ETIMEDOUT as above. */
 int xvt_opener_rules(struct xvt_opener *opener, const struct xvt_rules *rules);
 
-/* Have it answer what this listener of a seccomp filter asks. Takes the descriptor. Returns 0 or
- * -errno; -ETIMEDOUT as above. */
+/* Have it answer what this listener of a seccomp filter asks, and send the signals for children of
+ * the parent that base/child.h may not. Takes the descriptor. Returns 0 or -errno; -ETIMEDOUT as
+ * above. */
 int xvt_opener_serve(struct xvt_opener *opener, int listener);
 
 /* Its process, of which its caller may learn that it ended: who waits for it sets this to 0. */

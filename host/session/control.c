@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/socket.h"
+#include "base/user.h"
 
 bool xvt_control_dir(char *dir, size_t size)
 {
@@ -18,7 +19,7 @@ bool xvt_control_dir(char *dir, size_t size)
 
 	if (given && *given)
 		return (size_t)snprintf(dir, size, "%s", given) < size;
-	if (!geteuid())
+	if (!xvt_user())
 		return (size_t)snprintf(dir, size, "/run/xvtrace") < size;
 	return own && *own && (size_t)snprintf(dir, size, "%s/xvtrace", own) < size;
 }

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "base/lock.h"
 #include "base/machine_name.h"
+#include "base/user.h"
 #include "session/parts.h"
 #include "vmm/processes.h"
 
@@ -385,7 +386,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	struct xvt_vm *vm = calloc(1, sizeof(*vm));
 
 	s->vms = grown ? grown : s->vms;
-	if (!grown || !vm || xvt_session_own(s, vm, geteuid())) {
+	if (!grown || !vm || xvt_session_own(s, vm, xvt_user())) {
 		free(vm);
 		return NULL;
 	}

@@ -13,6 +13,7 @@
 
 #include "base/time.h"
 #include "base/u64.h"
+#include "base/user.h"
 #include "trace/file_sink.h"
 #include "trace/file_snapshot.h"
 #include "trace/format.h"
@@ -40,7 +41,7 @@ static bool is_own(const struct file *f)
 	ssize_t n;
 	int fd;
 
-	if (f->st.st_uid != geteuid())
+	if (f->st.st_uid != xvt_user())
 		return false;
 	fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)

@@ -33,7 +33,7 @@ poll test -S "$work/server"
 
 secret=$work/secret
 renew() {
-	rm -rf "$work/made" "$work/named" "$work/secret" "$work/q" "$work/q.moved"
+	rm -rf "$work/said" "$work/made" "$work/named" "$work/secret" "$work/q" "$work/q.moved"
 	(umask 077 && echo secret >"$secret")
 	mkdir -p "$work/q" "$work/r" && cp "$work/g" "$work/q/g" && cp "$secret" "$work/r/g"
 }
@@ -62,6 +62,7 @@ is() { # OUTCOME
 }
 escaped() { grep -qx escaped <<<"$said" || { echo "# $status: $said"; return 1; }; }
 
+user=xvt_own_user_become # what root's recorder becomes
 # wall STAGE OUTCOME WALL HOW ARG TEXT COMMAND...
 attacks=0
 wall() {
@@ -74,13 +75,15 @@ wall() {
 recorder() { # OUTCOME WALL HOW ARG TEXT
 	wall 1 "$@" record -q -o "$work/out" -r g="$work/g" -r q="$work/q/g" -r "$work/p/*/third" --join-timeout 0 --duration 20
 }
-# behind WALL RULE HOW ARG TEXT: it holds without these rules of the filter, and not without that wall, too
+# behind WALL RULE HOW ARG TEXT: it holds without these rules of the filter, and without a user of its own, and not without
+# that wall, too
 behind() {
-	local command=(record -q -o "$work/out" -r "g=$work/g" --join-timeout 0 --duration 20)
+	local command=(record -q -o "$work/out" -r "g=$work/g" --join-timeout 0 --duration 20) away=$2
+	[ "$1" = $user ] || away+=" $user"
 	attacks=$((attacks + 1))
-	tries "$2" 1 "$3" "$4" "${command[@]}"
+	tries "$away" 1 "$3" "$4" "${command[@]}"
 	check "$5: held" is held
-	tries "$2 $1" 1 "$3" "$4" "${command[@]}"
+	tries "$away $1" 1 "$3" "$4" "${command[@]}"
 	check "$5, without $1: it escapes" escaped
 }
 reader() { wall 2 "$@" report -q "$work/t.xvt"; }
@@ -93,14 +96,14 @@ recorder held ioctl fiosetown "" "signals by a descriptor's owner, by ioctl()"
 recorder held fcntl setown "" "signals by a descriptor's owner"
 recorder held fcntl "setown high" "" "the same, with high bits"
 recorder held fcntl async "" "signals to the owner that a descriptor has"
-recorder held kill kill "" "a signal to another process"
-recorder held kill "kill high" "" "the same, with high bits"
-recorder held tgkill tgkill "" "a signal to another thread"
-recorder held rt_sigqueueinfo sigqueue "" "a signal with a value"
-recorder held pidfd_open pidfd "" "a signal by a descriptor"
+recorder held "kill $user" kill "" "a signal to another process"
+recorder held "kill $user" "kill high" "" "the same, with high bits"
+recorder held "tgkill $user" tgkill "" "a signal to another thread"
+recorder held "rt_sigqueueinfo $user" sigqueue "" "a signal with a value"
+recorder held "pidfd_open $user" pidfd "" "a signal by a descriptor"
 recorder held getsockopt "peer pidfd" "" "a descriptor of the process at the end of a socket"
-recorder held prlimit64 prlimit "" "another process's limits"
-recorder held prlimit64 "prlimit high" "" "the same, with high bits"
+recorder held "prlimit64 $user" prlimit "" "another process's limits"
+recorder held "prlimit64 $user" "prlimit high" "" "the same, with high bits"
 recorder held "sched_setaffinity xvt_capabilities_keep" affinity "" "another process's CPUs"
 recorder held "socketpair sendmsg xvt_isolate" "new datagram" "$work/datagrams" "a datagram to a socket of root's"
 recorder held "sendmsg xvt_isolate" sendmsg "$work/datagrams" "the same, by a socket from before"
@@ -117,7 +120,7 @@ recorder held "inotify_init1 inotify_add_watch xvt_isolate" inotify "$work/shut"
 recorder held lgetxattr xattr "$secret" "attributes of a file"
 recorder held seccomp filter "" "another filter"
 recorder held prctl tracer "" "to be traced by another process"
-recorder held fchmod suid "" "a file that runs as its owner"
+recorder held "fchmod $user" suid "" "a file that runs as its owner"
 recorder held xvt_limit_memory memory "" "memory without end"
 recorder held xvt_limit_files files "" "more open files"
 recorder killed "execve mmap mprotect arch_prctl xvt_isolate" run "" "a program"
@@ -186,8 +189,26 @@ if [ "$(id -u)" -eq 0 ]; then
 	behind ipc_namespace msgget queue "$queue_key" "the same: a message queue of its user"
 	behind ipc_namespace shmget segment "$segment_key" "the same: shared memory of its user"
 	behind ipc_namespace semget semaphore "$semaphore_key" "the same: semaphores of its user"
-	behind empty_root "openat xvt_capabilities_keep" read /proc/1/environ "the same: to read another process's environment by its path"
+	behind empty_root "openat xvt_capabilities_keep" read "/proc/$$/environ" "the same: to read another process's environment by its path"
 	behind empty_root "openat xvt_capabilities_keep" read "/proc/$$/root/etc/hostname" "the same: to leave by the root of another process"
+	# What its user keeps it from, with a fault of the filter, and without the empty root.
+	behind $user kill kill "" "the same: a signal to a process of root"
+	behind $user tgkill tgkill "" "the same: a signal to a thread of root's"
+	behind $user rt_sigqueueinfo sigqueue "" "the same: a signal with a value"
+	behind $user pidfd_open pidfd "" "the same: a signal by a descriptor"
+	behind $user prlimit64 prlimit "" "the same: limits of a process of root"
+	behind $user setresuid root "" "the same: to be root again"
+	behind $user fchmod "mode of stderr" "" "the same: the mode of a file of root, by a descriptor"
+	behind $user "openat empty_root" read "$secret" "in the host's root: to read a file of root"
+	behind $user "openat empty_root" write "$secret" "the same: to write one"
+	behind $user "openat empty_root" write /proc/self/fd/2 "the same: to write one that it has open, by its descriptor's path"
+	behind $user "openat creat empty_root" create "$secret" "the same: to empty one"
+	behind $user "unlink empty_root" remove "$secret" "the same: to remove one"
+	behind $user "connect empty_root" connect "$work/server" "the same: to connect to a socket of root"
+	behind $user "chmod empty_root" mode "$secret" "the same: the mode of a file of root"
+	behind $user "msgget ipc_namespace" queue "$queue_key" "in the host's IPC: a message queue of root"
+	behind $user "shmget ipc_namespace" segment "$segment_key" "the same: shared memory of root"
+	behind $user "semget ipc_namespace" semaphore "$semaphore_key" "the same: semaphores of root"
 	recorder killed "unshare xvt_capabilities_keep" unshare "" "a namespace"
 	ipcrm -q "$queue" -m "$segment" -s "$semaphore" || exit 1
 	recorder killed "chroot xvt_capabilities_keep" chroot "" "another root"

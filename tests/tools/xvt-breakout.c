@@ -46,6 +46,7 @@
 #include "base/library.h"
 #include "rights/isolate.h"
 #include "rights/limits.h"
+#include "rights/own_user.h"
 #include "rights/rules.h"
 #include "rights/sandbox.h"
 #include "trace/crc32c.h"
@@ -243,6 +244,14 @@ int __wrap_unshare(int flags)
 int __wrap_chroot(const char *path)
 {
 	return is_without("empty_root") ? 0 : __real_chroot(path);
+}
+
+int __real_xvt_own_user_become(void);
+int __wrap_xvt_own_user_become(void);
+
+int __wrap_xvt_own_user_become(void)
+{
+	return is_without("xvt_own_user_become") ? 0 : __real_xvt_own_user_become();
 }
 
 void __real_xvt_limit_memory(uint64_t bytes);
@@ -593,9 +602,9 @@ static int attack(const char *how, const char *arg)
 	ATTACK("inet", socket(AF_INET, SOCK_STREAM, 0));
 	ATTACK("connect", connect_to(arg));
 	ATTACK("abstract", connect_abstract(arg));
-	ATTACK("queue", msgget((key_t)atoi(arg), 0));
-	ATTACK("segment", shmget((key_t)atoi(arg), 0, 0));
-	ATTACK("semaphore", semget((key_t)atoi(arg), 0, 0));
+	ATTACK("queue", msgget((key_t)atoi(arg), 0600));
+	ATTACK("segment", shmget((key_t)atoi(arg), 0, 0600));
+	ATTACK("semaphore", semget((key_t)atoi(arg), 0, 0600));
 	ATTACK("abstract datagram", send_abstract(arg));
 	ATTACK("bind", bind_to(arg));
 	ATTACK("read", open(arg, O_RDONLY));
@@ -607,6 +616,8 @@ static int attack(const char *how, const char *arg)
 	ATTACK("symlink", symlink("/", arg));
 	ATTACK("mode", chmod(arg, 0777));
 	ATTACK("suid", fchmod(STDERR_FILENO, S_ISUID | S_IRUSR | S_IWUSR));
+	ATTACK("root", setresuid(0, 0, 0));
+	ATTACK("mode of stderr", fchmod(STDERR_FILENO, 0666));
 	ATTACK("x32", syscall(0x40000000 + SYS_getpid));
 	ATTACK("memory", take_memory());
 	ATTACK("files", take_files());

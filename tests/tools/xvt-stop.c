@@ -10,6 +10,8 @@
  *   libvirt                             the process that asks libvirt, before it does
  *   look                                the process that reads a trace for events
  *   NAME                                a process that gives itself this name (prctl)
+ *   user of NAME                        the same, when it has become its own user; NAME `look`: as
+ *                                       above
  *
  * A process stops once: FILE is made then, and nothing stops where there is one.
  */
@@ -19,6 +21,8 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -91,14 +95,18 @@ unsigned int alarm(unsigned int seconds)
 	return real(seconds);
 }
 
+static bool looks;
+
 int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
 	static int (*real)(__rlimit_resource_t, const struct rlimit *);
 
 	if (!real)
 		real = (__typeof__(real))dlsym(RTLD_NEXT, "setrlimit");
-	if (resource == RLIMIT_CPU)
+	if (resource == RLIMIT_CPU) {
+		looks = true;
 		stop_at("look");
+	}
 	return real(resource, limit);
 }
 
@@ -119,5 +127,14 @@ int prctl(int option, ...)
 	err = real(option, arg[0], arg[1], arg[2], arg[3]);
 	if (option == PR_SET_NAME)
 		stop_at((const char *)arg[0]);
+	/* The last that it does to become its user. */
+	if (option == PR_SET_PDEATHSIG && getuid()) {
+		char name[16] = "look", point[32];
+
+		if (!looks)
+			real(PR_GET_NAME, (unsigned long)name, 0, 0, 0);
+		snprintf(point, sizeof(point), "user of %s", name);
+		stop_at(point);
+	}
 	return err;
 }

@@ -16,6 +16,7 @@
 #include "control/serve_status.h"
 #include "flight/armed.h"
 #include "flight/snapshots.h"
+#include "rights/isolate.h"
 #include "said.h"
 #include "set_recording.h"
 
@@ -157,6 +158,7 @@ START_TEST(a_status_has_the_recorder_and_its_machines)
 	ck_assert_ptr_null(strstr(line, "no_sandbox"));
 	ck_assert_ptr_null(strstr(line, "no_empty_root"));
 	ck_assert_ptr_null(strstr(line, "no_namespaces"));
+	ck_assert_ptr_null(strstr(line, "no_own_user"));
 	line = piece("");
 	answer_has(line, "\"name\":\"g1\"");
 	answer_has(piece(""), "{\"end\":true}\n");
@@ -164,13 +166,15 @@ START_TEST(a_status_has_the_recorder_and_its_machines)
 	ck_assert_ptr_null(piece(""));
 	forget();
 	/* What is not usual is said. */
-	serve.no_sandbox = serve.no_empty_root = serve.no_namespaces = true;
+	serve.no_sandbox = true;
+	serve.lacks = XVT_NO_WALL;
 	snprintf(serve.metrics_http, sizeof(serve.metrics_http), "127.0.0.1:1");
 	ck_assert_int_eq(xvt_armed_takes(serve.armed, "kept", "/none/kept", NULL, 0, &why), 1);
 	line = piece("{\"do\":\"status\"}");
 	answer_has(line, "\"no_sandbox\":true");
 	answer_has(line, "\"no_empty_root\":true");
 	answer_has(line, "\"no_namespaces\":true");
+	answer_has(line, "\"no_own_user\":true");
 	answer_has(line, "\"metrics_http\":\"127.0.0.1:1\"");
 	answer_has(line, "\"flight_recorders\":[{\"name\":\"kept\"");
 }
