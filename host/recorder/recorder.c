@@ -138,8 +138,16 @@ static void end_child(struct xvt_recording *rec)
 {
 	if (rec->child <= 0)
 		return;
+	/* It has another user than this process, and the opener sends the signal: if that is gone,
+	 * nothing does. */
+	if (xvt_child_signal(rec->child_fd, rec->child, SIGTERM) == -EPERM) {
+		xvt_warn("record",
+			 "the command runs on as process %d: the helper that has the right to end "
+			 "it was killed",
+			 (int)rec->child);
+		return;
+	}
 	/* The status counts for nothing: the recorder ended the command. */
-	xvt_child_signal(rec->child_fd, rec->child, SIGTERM);
 	if (xvt_child_await(rec->child_fd, rec->child, NULL, CHILD_END_MS) != -ETIMEDOUT)
 		return;
 	xvt_warn("record", "the command does not end, killing it");

@@ -68,6 +68,25 @@ for does in "looks for events" "reads flight recorders" "compresses finished fil
 done
 ! has_opener || check "the process that opens files" grep -q "process that opens files was ended" "$work/said"
 
+# The recorder has another user than the command behind --, which the opener ends for it.
+has_own_user() { "$xvtrace" doctor --json | jq -e .own_user >/dev/null; }
+left_running() {
+	local child status
+	"$xvtrace" record -q -o "$work/command.xvt" -r g="$work/g" --control "$work/command.control" -- sleep 1000 2>"$work/command.err" &
+	recorder=$!
+	pids+=($recorder)
+	poll is_recording "$work/command" && poll confined
+	child=$(pgrep -P $recorder -x sleep)
+	pids+=("$child")
+	kill -KILL "$(pgrep -P $recorder -x xvtrace-opener)"
+	wait $recorder
+	status=$?
+	cat "$work/command.err"
+	[ $status -eq 1 ] && kill -0 "$child" &&
+		grep -q "warning: the command runs on as process $child: the helper that has the right to end it was killed" "$work/command.err"
+}
+! has_own_user || check "a command that the recorder cannot end any more: it is told" left_running
+
 freeze $(pgrep -P $still -x xvtrace)
 if has_opener; then
 	wait $waits
