@@ -3,8 +3,9 @@
 # threads; and the suite of tests/unit/clock/test_page.c alone, in which t_page.sh puts mutants.
 
 PAGE = $(BUILD)/tests/proof/page
-PAGE_HOST = $(BUILD)/host/clock/page.o $(BUILD)/host/clock/host_clock.o $(BUILD)/host/trace/lines.o $(BUILD)/host/base/vec.o \
-	    $(BUILD)/host/base/lock.o $(BUILD)/host/base/user.o $(BUILD)/host/base/time.o
+PAGE_SRC = host/clock/page.c host/clock/host_clock.c host/trace/lines.c host/base/vec.c host/base/lock.c host/base/user.c \
+	   host/base/time.c
+PAGE_HOST = $(PAGE_SRC:%.c=$(BUILD)/%.o)
 
 $(PAGE)/%.o: tests/proof/page/%.c
 	$(call say,CC,$<)
@@ -19,12 +20,17 @@ $(PAGE)/stress: $(PAGE)/stress.o $(PAGE_HOST)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lpthread
 
-$(PAGE)/stress-tsan: tests/proof/page/stress.c host/clock/page.c host/clock/host_clock.c host/trace/lines.c host/base/vec.c host/base/lock.c host/base/user.c host/base/time.c
+$(PAGE)/stress-tsan: tests/proof/page/stress.c $(PAGE_SRC)
 	$(call say,CC,$< (tsan))
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP -fsanitize=thread -Ishared -Ihost -o $@ $(filter %.c,$^) -lpthread
 
 -include $(wildcard $(PAGE)/*.d)
+
+# What t_page.sh links a mutant of page.c with.
+.PHONY: page-others
+page-others:
+	@echo $(filter-out %/page.o,$(PAGE_HOST))
 
 PROOFS += proof-page
 .PHONY: proof-page

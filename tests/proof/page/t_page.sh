@@ -37,6 +37,9 @@ show "writers that are killed" "$page/stress" kill $((reads / 4))
 show "versions, two threads under ThreadSanitizer" $plain "$page/stress-tsan" threads-torn "$threads"
 show "the recorder's code, threads under ThreadSanitizer" $plain "$page/stress-tsan" threads-map "$threads"
 
+others=$(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory BUILD="$BUILD" page-others) || exit 1
+read -ra others <<<"$others"
+
 # mutant NUMBER
 mutant() {
 	local dir=$page/mutants/${m_name[$1]} config=${m_config[$1]} limit log by
@@ -46,7 +49,7 @@ mutant() {
 	# shellcheck disable=SC2046
 	if ! mutant_apply "$1" none "$dir" ||
 		! ${CC:-gcc} -std=gnu11 -O1 -w -I"$dir" -Ishared -Ihost -Itests/unit -o "$dir/check" tests/unit/clock/test_page.c tests/proof/page/main.c \
-			"$dir/clock/page.c" "$BUILD/host/clock/host_clock.o" "$BUILD/host/trace/lines.o" "$BUILD/host/base/vec.o" "$BUILD/host/base/lock.o" "$BUILD/host/base/time.o" \
+			"$dir/clock/page.c" "${others[@]}" \
 			$(pkg-config --cflags --libs check) -lm -lrt -lpthread; then
 		echo "not ok - mutant ${m_name[$1]} cannot be built"
 		return 1
