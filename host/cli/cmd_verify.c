@@ -36,11 +36,11 @@ static void say_result(const struct xvt_trace *t, const struct xvt_verify_result
 	       path, t->chunk_count, r->events, known, r->nodes, r->samples, r->marks_checked,
 	       xvt_exchanges_pairs(&r->exchanges));
 	for (size_t i = 0; i < r->exchanges.way_count; i++) {
-		const struct xvt_way *w = &r->exchanges.ways[i];
+		const struct xvt_transit *w = &r->exchanges.ways[i];
 
 		printf("%s%s to %s median %.1f us (%zu)", i ? ", " : ": ",
 		       xvt_vm_name(t, w->send_vm), xvt_vm_name(t, w->recv_vm),
-		       (double)xvt_way_median_ns(w) / 1e3, w->count);
+		       (double)xvt_transit_median_ns(w) / 1e3, w->count);
 	}
 	if (r->exchanges.undecided)
 		printf("; %zu of them seem to go back in time, by %.1f us at most, which is within "

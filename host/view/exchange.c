@@ -76,7 +76,7 @@ static int compare_ns(const void *pa, const void *pb)
 
 static void add_way(struct xvt_exchanges *e, const struct xvt_exchange *x)
 {
-	struct xvt_way *w = e->ways;
+	struct xvt_transit *w = e->ways;
 	size_t i;
 
 	for (i = 0; i < e->way_count; i++, w++)
@@ -180,7 +180,7 @@ size_t xvt_exchanges_pairs(const struct xvt_exchanges *e)
 	return n;
 }
 
-uint64_t xvt_way_median_ns(const struct xvt_way *w)
+uint64_t xvt_transit_median_ns(const struct xvt_transit *w)
 {
 	return w->count ? w->ns[w->count / 2] : 0;
 }

@@ -29,7 +29,7 @@ struct xvt_exchange {
 #define XVT_EXCHANGE_GUESS UINT64_MAX
 
 /* Transit times of all paired messages from one machine to another. */
-struct xvt_way {
+struct xvt_transit {
 	uint32_t send_vm;
 	uint32_t recv_vm;
 	uint64_t *ns;
@@ -43,7 +43,7 @@ struct xvt_exchanges {
 	struct xvt_exchange *v;
 	size_t count;
 	size_t room;
-	struct xvt_way ways[XVT_WAYS_MAX];
+	struct xvt_transit ways[XVT_WAYS_MAX];
 	size_t way_count;
 	size_t guesses;		    /* pairs with a guessed time; ways[] leaves them out */
 	size_t undecided;	    /* pairs received too early by less than bound_ns */
@@ -71,7 +71,7 @@ void xvt_exchanges_check(struct xvt_exchanges *e,
 
 /* Number of pairs and median transit time; after xvt_exchanges_check(). */
 size_t xvt_exchanges_pairs(const struct xvt_exchanges *e);
-uint64_t xvt_way_median_ns(const struct xvt_way *w);
+uint64_t xvt_transit_median_ns(const struct xvt_transit *w);
 
 void xvt_exchanges_fini(struct xvt_exchanges *e);
 

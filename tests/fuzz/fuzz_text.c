@@ -104,7 +104,7 @@ static void marks(char *text)
 		fuzz_finding("more pairs than messages");
 	for (size_t i = 0; i < e.way_count; i++)
 		if (e.ways[i].count)
-			xvt_way_median_ns(&e.ways[i]);
+			xvt_transit_median_ns(&e.ways[i]);
 	xvt_exchanges_fini(&e);
 }
 

@@ -49,8 +49,8 @@ START_TEST(right_order_is_fine_and_measured)
 	ck_assert_uint_eq(bad_number, 0);
 	ck_assert_uint_eq(xvt_exchanges_pairs(&e), 10);
 	ck_assert_uint_eq(e.way_count, 2);
-	ck_assert_uint_eq(xvt_way_median_ns(&e.ways[0]), 20);
-	ck_assert_uint_eq(xvt_way_median_ns(&e.ways[1]), 7);
+	ck_assert_uint_eq(xvt_transit_median_ns(&e.ways[0]), 20);
+	ck_assert_uint_eq(xvt_transit_median_ns(&e.ways[1]), 7);
 	xvt_exchanges_fini(&e);
 }
 END_TEST
