@@ -79,9 +79,19 @@ static bool loss_before(struct xvt_ring *r)
 	return sum != 0;
 }
 
+/* Whether an earlier recorder has told of losses that this header does not count yet. */
+static bool is_before_base(const struct xvt_ring *r, const struct xvt_subbuf_hdr *h)
+{
+	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++)
+		if ((int32_t)((uint32_t)r->account.base_lost[i] - h->lost[i]) > 0)
+			return true;
+	return false;
+}
+
 /*
  * Keeps the counters of the sub-buffer header just read, for the trace. Of those that salvage
- * reads, and of those behind which records may be old, the records of the trace are not the whole.
+ * reads, of those behind which records may be old, and of those from before the base, the records
+ * of the trace are not the whole.
  */
 static void note_header(struct xvt_ring *r)
 {
@@ -91,7 +101,7 @@ static void note_header(struct xvt_ring *r)
 	bool first = d->row_ends || d->gap_skipped || d->gap_rolled_back || d->gap_bad_bytes ||
 		     !d->seen_valid || h->generation != d->seen.generation;
 
-	d->row_ends = !whole;
+	d->row_ends = !whole || is_before_base(r, h);
 	if (!whole)
 		return;
 	first |= d->opened && d->opened_head.flags & XVT_HEAD_F_FIRST;
