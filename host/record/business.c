@@ -102,8 +102,10 @@ int xvt_business_begin(const char *command, const struct xvt_business *b,
 	    xvt_libvirt_way(b->machines->libvirt_uri) != XVT_LIBVIRT_BY_SOCKET)
 		return 0;
 	about = (struct about){ command, b->output };
-	/* Its error is told as a wall that lacks. */
-	xvt_own_user_choose();
+	/* Its error is told as a wall that lacks. The library of libvirt looks for a daemon of the
+	 * user's own where that is not root, and would start one. */
+	if (!b->machines->all && !b->machines->domains.n)
+		xvt_own_user_choose();
 	err = xvt_opener_start(opener, &ops, &about);
 	if (err == -ENOTSUP) {
 		xvt_warn("sandbox",

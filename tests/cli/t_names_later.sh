@@ -28,7 +28,8 @@ copy_of "$work/long" 6.12.1-a $id 999
 copy_of "$work/k2" 6.12.1-b $other 0
 
 # record_guest NAME BUILD_ID: a second of it, or more
-written() { "$xvtrace" status --json --control "$work/control" 2>/dev/null | jq -e ".recorders[0].vms[0] | $1" >/dev/null; }
+written() { "$xvtrace" status --json --control "$work/control" 2>/dev/null | jq -e "[.recorders[0].vms[] | select(.name == \"$machine\")][0] | $1" >/dev/null; }
+machine=g
 until_written() {
 	local i
 	for ((i = 0; i < 1200; i++)); do
@@ -93,9 +94,16 @@ check "... and has no names of its own" nameless
 begun_and_ended() {
 	until_written '[.rings[].events] | add > 500' &&
 		"$xvtrace" control rotate --control "$work/control" >/dev/null || return 1
-	[ -z "${1:-}" ] || { end_guest; boot "$1"; }
-	written_before=$("$xvtrace" status --json --control "$work/control" | jq '[.recorders[0].vms[0].rings[].events] | add')
-	until_written "[.rings[].events] | add > $((written_before + 500))"
+	if [ -n "${1:-}" ]; then
+		end_guest
+		boot "$1"
+		machine=g.2
+		written_before=0
+	else
+		written_before=$("$xvtrace" status --json --control "$work/control" | jq '[.recorders[0].vms[0].rings[].events] | add')
+	fi
+	until_written "[.rings[].events] | add > $((written_before + 500))" || return 1
+	machine=g
 	kill -INT $recorder && wait $recorder
 	end_guest
 }
