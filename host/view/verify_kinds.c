@@ -292,11 +292,13 @@ static bool is_build_id(const char id[XVT_KERNEL_BUILD_ID])
 {
 	const size_t len = strnlen(id, XVT_KERNEL_BUILD_ID);
 
-	for (size_t i = len; i < XVT_KERNEL_BUILD_ID; i++) {
-		if (id[i])
+	for (size_t i = 0; i < XVT_KERNEL_BUILD_ID; i++) {
+		const bool digit = (id[i] >= '0' && id[i] <= '9') || (id[i] >= 'a' && id[i] <= 'f');
+
+		if (i < len ? !digit : id[i])
 			return false;
 	}
-	return len && len % 2 == 0 && strspn(id, "0123456789abcdef") >= len;
+	return len && len % 2 == 0;
 }
 
 static void wrong_kernel(struct xvt_verify_state *v, uint32_t vm, const char *what)
