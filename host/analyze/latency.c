@@ -123,9 +123,9 @@ static int accept(struct xvt_analyze *a, const struct part_type *t, const struct
 
 	if (!v || !v->wanted)
 		return 0;
-	if (t->kind == PART_POSTED && !part_wants_end(a, ev->ns))
-		return 0;
 	if (t->kind == PART_POSTED) {
+		if (!part_wants_end(a, ev->ns))
+			return 0;
 		l = line(a, v, "posted", "accepted, given by hardware");
 		if (!l)
 			return -ENOMEM;

@@ -294,8 +294,13 @@ void lines_fini(struct lines *l)
 	free(l->found);
 }
 
+enum xvt_verdict verdict_of_none(const struct xvt_analyze *a)
+{
+	return a->options.is_range ? XVT_NOT_IN_RANGE : XVT_NOT_RECORDED;
+}
+
 void line_lacks(const struct xvt_analyze *a, struct xvt_line *line, const char *needs)
 {
-	line->verdict = a->options.is_range ? XVT_NOT_IN_RANGE : XVT_NOT_RECORDED;
+	line->verdict = verdict_of_none(a);
 	line->needs = needs;
 }

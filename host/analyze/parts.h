@@ -468,7 +468,9 @@ struct xvt_line *line_of(struct xvt_analyze *a, enum xvt_analysis analysis, cons
 struct xvt_line **line_found(struct xvt_analyze *a, const struct line_key *key);
 /* Add a span to wall and own. */
 int line_add(struct xvt_line *line, const struct vcpu *v, const struct part_span *span);
-/* No event that would tell was there; `needs` records them. */
+/* The verdict where no event that would tell was read. */
+enum xvt_verdict verdict_of_none(const struct xvt_analyze *a);
+/* No such event was read; `needs` records them. */
 void line_lacks(const struct xvt_analyze *a, struct xvt_line *line, const char *needs);
 /* Take out those whose durations begin with an event that is not wanted. */
 void lines_choose(struct xvt_analyze *a);

@@ -81,7 +81,7 @@ static void set_cause(struct xvt_analyze *a, struct xvt_stall *s, const struct v
 	if (s->cause != XVT_CAUSE_PREEMPTED && s->cause != XVT_CAUSE_WAITS)
 		s->verdict = XVT_PROVEN;
 	else if (s->most && s->most->tid == -1)
-		s->verdict = a->options.is_range ? XVT_NOT_IN_RANGE : XVT_NOT_RECORDED;
+		s->verdict = verdict_of_none(a);
 }
 
 static int add_stall(struct xvt_analyze *a, const struct vcpu *v, const struct interval *i)
@@ -153,9 +153,8 @@ static int end(struct xvt_analyze *a)
 		if (!told_judge(a, v, line, a->options.stall_min_ns))
 			continue;
 		/* Those that are there are stalls of handlers. */
-		if (line->wall.n && !a->guests[v->ring->machine->number].switches) {
+		if (line->wall.n && !a->guests[v->ring->machine->number].switches)
 			line_lacks(a, line, NEEDS_SWITCHES);
-		}
 	}
 	return 0;
 }

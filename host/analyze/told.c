@@ -36,10 +36,9 @@ bool told_judge(const struct xvt_analyze *a, const struct vcpu *v, struct xvt_li
 	}
 	if (line->wall.n)
 		return true;
-	if (open && !a->guests[v->ring->machine->number].switches) {
+	if (open && !a->guests[v->ring->machine->number].switches)
 		line_lacks(a, line, NEEDS_SWITCHES);
-	} else if (open || line->untold || !told_any(v)) {
+	else if (open || line->untold || !told_any(v))
 		line->verdict = XVT_UNTOLD;
-	}
 	return true;
 }
