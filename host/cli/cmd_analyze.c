@@ -18,7 +18,7 @@
 
 #define STALL_NS 1000000u /* --min of stalls */
 #define TOP	 10u
-#define LEAD_NS	 1000000000u /* who runs where at the begin of a range is known from there */
+#define LEAD_NS	 1000000000u /* before a range: tells which thread runs where */
 
 struct analyze_opts {
 	struct xvt_select select;

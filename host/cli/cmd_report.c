@@ -109,7 +109,8 @@ static void say_unordered(const struct xvt_export *x, bool reclocked)
 		 reclocked ? "" : ", --reclock makes them smaller");
 }
 
-/* `path` has a --task with a name behind it. */
+/* Whether `arg`, the first behind the options, is meant as the name of a task, as --task has it in
+ * other tools. Says so. */
 static bool is_name_of_task(const struct report_opts *opts, const char *arg)
 {
 	if (!opts->task || !arg || !strcmp(arg, "-") || !access(arg, F_OK))

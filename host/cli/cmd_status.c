@@ -145,7 +145,6 @@ static void put_pressure(struct xvt_out *o, const struct xvt_answer *a)
 		xvt_out_char(o, '\n');
 }
 
-/* Files of other users in the folder of regions. */
 /* The walls that a recorder lacks. */
 static void put_walls(struct xvt_out *o, const struct xvt_json_value *rec)
 {
@@ -160,6 +159,7 @@ static void put_walls(struct xvt_out *o, const struct xvt_json_value *rec)
 			       xvt_walls_keeps(lacks, keeps));
 }
 
+/* Files of other users in the folder of regions. */
 static void put_left_out(struct xvt_out *o, const struct xvt_json_value *rec)
 {
 	const struct xvt_json_value *users = xvt_json_get(rec, "left_out_of");

@@ -6,8 +6,6 @@
 #ifndef XVT_ISOLATE_H
 #define XVT_ISOLATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* What the process does not have. */
@@ -49,9 +47,9 @@ uint64_t xvt_isolate_needs(void);
  * Makes a folder that is removed the root and the current folder of all threads: no path leads to
  * a file, and none can be made. Then enters a network and an IPC namespace of its own, unless
  * there are other threads, which would stay behind; and becomes the user of rights/own_user.h.
- * Descriptors that are open stay what they are;
- * a socket from before stays in its network. What it cannot do is left out. Returns what the
- * process lacks. The caller ends by xvt_isolate_undo() or xvt_isolate_keep().
+ * Descriptors that are open stay what they are; a socket from before stays in its network. What it
+ * cannot do is left out. Returns what the process lacks. The caller ends by xvt_isolate_undo() or
+ * xvt_isolate_keep().
  */
 unsigned int xvt_isolate(struct xvt_isolated *was);
 

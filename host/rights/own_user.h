@@ -18,9 +18,10 @@ uint64_t xvt_own_user_needs(void);
 /*
  * Choose the user, once, before there are threads and before what parses is started. It becomes the
  * saved user of this process and of those that it starts, until they run a program: so each may
- * become it without a capability, and who became it may end the others. Returns 0; -EPERM where the
- * caller is not root or has not the capabilities; -EINVAL in a user namespace without such an ID;
- * -EUSERS where all IDs are taken; another -errno of /run/xvtrace.users, which keeps them apart.
+ * become it without a capability, and a process that became it may end the others. Returns 0;
+ * -EPERM where the caller is not root or has not the capabilities; -EINVAL in a user namespace
+ * without such an ID; -EUSERS where all IDs are taken; another -errno of /run/xvtrace.users, which
+ * keeps them apart.
  */
 int xvt_own_user_choose(void);
 
